@@ -57,7 +57,7 @@ class OptionParser::Implementation {
     try {
       app_.parse(std::move(own));
     } catch (const CLI::ParseError& failure) {
-      refuse(without_type(failure.what()));
+      refuse(in_our_words(failure.what()));
     }
     for (const std::string& extra : app_.remaining()) {
       refuse(fmt::format("\"{}\" is an unexpected argument", extra));
@@ -68,11 +68,16 @@ class OptionParser::Implementation {
   }
 
  private:
-  // CLI11 writes "--lora-rank: 1 required TEXT missing".
-  static std::string without_type(std::string what) {
+  // CLI11 writes "--lora-rank: 1 required TEXT missing", "--gpu: At Most 1 required but received
+  // 2".
+  static std::string in_our_words(std::string what) {
     constexpr std::string_view kMissing = ": 1 required TEXT missing";
     if (const std::size_t at = what.find(kMissing); at != std::string::npos)
       what.replace(at, kMissing.size(), " needs a value");
+    constexpr std::string_view kTwice = ": At Most 1 required but received ";
+    if (const std::size_t at = what.find(kTwice); at != std::string::npos)
+      what = fmt::format("{} is given {} times; give it once", what.substr(0, at),
+                         what.substr(at + kTwice.size()));
     return what;
   }
 

@@ -298,7 +298,7 @@ const Gpu& gpu_named(std::string_view name, const std::string& where) {
   const std::string meant = names_like(name);
   throw Error(ErrorKind::kInput,
               fmt::format("{}\"{}\" is not a known GPU{}; `memfathom gpus` lists them, "
-                          "or give target.memory, for example 24GiB",
+                          "or give the size: --gpu-memory 24, target.memory: 24GiB",
                           where.empty() ? "" : where + ": ", name,
                           meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant)));
 }

@@ -107,6 +107,8 @@ ExitCode run_estimate(const Arguments& arguments, Context& context) {
   }
   if (slim || shard)
     throw Error(ErrorKind::kUsage, "--slim and --shard belong to --batch FILE.jsonl");
+  if (settings.probability && !recommends && !settings.asked())
+    throw Error(ErrorKind::kUsage, "--probability belongs to --recommend");
   if (recommends || settings.asked()) torch.vary = {"batch_size"};
   std::optional<RecordingFile> trace;  // as long as the job is asked about
   const JobInput input = recorded_if_asked(source.read("estimate"), torch, trace, context);

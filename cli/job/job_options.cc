@@ -15,6 +15,7 @@
 
 #include "core/error.h"
 #include "estimator/models/presets.h"
+#include "estimator/readers/builtin_family.h"
 #include "estimator/readers/named_model.h"
 #include "estimator/readers/parsed_file.h"
 
@@ -50,8 +51,18 @@ constexpr auto kTexts = std::to_array<PlainFlag>({
     {"--margin", "target.margin"},
 });
 
-// Parses a command-line value as YAML.
-Node value_of(const std::string& text) { return parse_yaml(text, "command line", 0); }
+// Parses a flag's value as YAML. An empty one is mostly a shell variable that is not set.
+Node value_of(const std::string& flag, const std::string& text) {
+  if (text.find_first_not_of(" \t\n") == std::string::npos)
+    throw Error(ErrorKind::kUsage, fmt::format("{} is empty; give it a value", flag));
+  return parse_yaml(text, "command line", 0);
+}
+
+// "--optimizer" of "--optimizer,--optim".
+std::string first_name(const char* names) {
+  const std::string_view all = names;
+  return std::string(all.substr(0, all.find(',')));
+}
 
 std::string precision_name(std::string dtype) {
   constexpr std::string_view kTorch = "torch.";  // as torch prints it
@@ -72,7 +83,12 @@ std::string memory_size(const std::string& text) {
 constexpr double kMaxGibibytes = 1024;
 
 void check_gpu_memory(const std::string& text) {
-  if (text.empty() || text.find_first_not_of("0123456789.") != std::string::npos ||
+  if (text.find_first_not_of("0. ") == std::string::npos) {
+    throw Error(ErrorKind::kUsage, fmt::format("--gpu-memory is \"{}\"; give the GPU's memory, for "
+                                               "example --gpu-memory 24 (GiB)",
+                                               text));
+  }
+  if (text.find_first_not_of("0123456789.") != std::string::npos ||
       std::strtod(text.c_str(), nullptr) <= kMaxGibibytes)
     return;
   throw Error(
@@ -113,6 +129,8 @@ struct JobOptions::Values {
   void apply_parallel(const ParsedValues& words, Node& job) const;
   void apply_target(Node& job) const;
   bool has_precision_flag() const;
+  std::string autocast() const;
+  void refuse_contradictions() const;
 };
 
 JobOptions::JobOptions() : values_(std::make_unique<Values>()) {}
@@ -229,9 +247,39 @@ void JobOptions::Values::apply_precision(Node& job) const {
     job.set("training", std::move(changed));
   }
   if (dtype) job.assign("training.precision", Node::string(precision_name(*dtype)));
-  if (use_fp16 && *use_fp16) job.assign("training.precision", Node::string("amp-fp16"));
-  if (mixed_precision && *mixed_precision != "no") {
-    job.assign("training.precision", Node::string("amp-" + precision_name(*mixed_precision)));
+  const std::string half = autocast();
+  if (half.empty()) return;
+  if (dtype) {  // of the weights; autocast is in addition
+    job.assign("training.autocast", Node::string(half));
+  } else {
+    job.assign("training.precision", Node::string("amp-" + half));
+  }
+}
+
+// The type that --use-fp16 or --mixed-precision asks for; empty: none.
+std::string JobOptions::Values::autocast() const {
+  if (mixed_precision) return *mixed_precision == "no" ? "" : precision_name(*mixed_precision);
+  return use_fp16.value_or(false) ? "fp16" : "";
+}
+
+// Flags of which one would silently win.
+void JobOptions::Values::refuse_contradictions() const {
+  const auto refuse = [](const std::string& both, const char* what_to_do) {
+    throw Error(ErrorKind::kUsage, fmt::format("{} contradict each other; {}", both, what_to_do));
+  };
+  const std::string half = autocast();
+  if (use_fp16.value_or(false) && half != "fp16")
+    refuse("--use-fp16 and --mixed-precision " + *mixed_precision, "give one of them");
+  const std::string weights = dtype ? precision_name(*dtype) : "fp32";
+  if (!half.empty() && weights != "fp32" && weights != half && weights != "amp-" + half) {
+    refuse(fmt::format("--dtype {} and autocast to {}", *dtype, half),
+           "--dtype is the type of the weights, --mixed-precision (--use-fp16) that of autocast");
+  }
+  if (load_in_4bit.value_or(false) && load_in_8bit.value_or(false))
+    refuse("--load-in-4bit and --load-in-8bit", "give one of them");
+  if (model && !is_builtin_family(*model) && (hidden_dim || num_layers)) {
+    refuse(fmt::format("--model {} and {}", *model, hidden_dim ? "--hidden-dim" : "--num-layers"),
+           "that model has a shape of its own; edit its config.json and give that");
   }
 }
 
@@ -269,12 +317,17 @@ void JobOptions::Values::apply_target(Node& job) const {
   if (calibration)  // the beginning of an id may look like a number
     job.assign("target.calibration", Node::string(*calibration));
   if (gpu_memory) job.assign("target.memory", Node::string(memory_size(*gpu_memory)));
+  if (device_id && *device_id < 0) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--device-id is {}; the first GPU is 0", *device_id));
+  }
   if (device_id) job.assign("target.device", Node::string(fmt::format("cuda:{}", *device_id)));
 }
 
 JobOptions::ParsedValues JobOptions::words() const {
   const Values& v = *values_;
   ParsedValues words;
+  v.refuse_contradictions();
   words.model_is_path = model_path().has_value();
   if (v.gpu_memory) check_gpu_memory(*v.gpu_memory);
   if (v.total_params && *v.total_params > kMaxBillions) {
@@ -295,9 +348,10 @@ JobOptions::ParsedValues JobOptions::words() const {
                             *v.trainable_params));
   }
   for (std::size_t i = 0; i < kTexts.size(); ++i) {
-    if (v.texts[i]) words.texts.emplace_back(kTexts[i].key, value_of(*v.texts[i]));
+    if (v.texts[i])
+      words.texts.emplace_back(kTexts[i].key, value_of(first_name(kTexts[i].names), *v.texts[i]));
   }
-  if (v.fsdp) words.fsdp = value_of(*v.fsdp);
+  if (v.fsdp) words.fsdp = value_of("--fsdp", *v.fsdp);
   for (const std::string& set : v.sets) {
     const std::size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -307,7 +361,8 @@ JobOptions::ParsedValues JobOptions::words() const {
               "--set {}: write --set key.path=value, for example --set training.batch_size=8",
               set));
     }
-    words.sets.emplace_back(set.substr(0, equals), value_of(set.substr(equals + 1)));
+    const std::string key = set.substr(0, equals);
+    words.sets.emplace_back(key, value_of("--set " + key + "=", set.substr(equals + 1)));
   }
   return words;
 }
@@ -339,6 +394,8 @@ std::string JobOptions::assumption() const {
 }
 
 bool JobOptions::divides_model() const { return values_->multi_gpu.value_or(false); }
+
+bool JobOptions::sets_batch_size() const { return values_->integers.front().has_value(); }
 
 bool JobOptions::sets_precision() const { return values_->has_precision_flag(); }
 

@@ -28,6 +28,7 @@ class JobOptions {
   bool any_given() const;
   // What the flags leave to assume, as a sentence; empty: nothing.
   std::string assumption() const;
+  bool sets_batch_size() const;
   // Whether a flag sets the precision, which overrides the dtype of the stored weights.
   bool sets_precision() const;
   // --multi-gpu: the layers lie on several GPUs, in shares that only the script knows.

@@ -44,7 +44,7 @@ std::string text_of(const std::string& path) {
 void JobSource::declare(OptionParser& parser) {
   options_.declare(parser);
   parser.positional("JOB", file_);
-  parser.list_option("--config,--from", from_);
+  parser.list_option("--from,--config", from_);
   parser.option("--batch", batch_);
   parser.flag("--frozen-copy", frozen_copy_);
   parser.option("--nvidia-smi", nvidia_smi_);
@@ -102,6 +102,10 @@ JobInput JobSource::read_from(std::vector<ParsedFile> parsed_files) const {
   JobInput input;
   input.files = merge_files(std::move(parsed_files));
   input.document = options_.document(input.files.document);
+  if (batch_ && is_whole_number(*batch_) && options_.sets_batch_size()) {
+    throw Error(ErrorKind::kUsage,
+                "--batch and --batch-size are the same for one job; give one of them");
+  }
   if (batch_ && is_whole_number(*batch_))
     input.document.assign("training.batch_size", Node::integer(std::stoll(*batch_)));
   if (std::string sentence = options_.assumption(); !sentence.empty())

@@ -104,6 +104,22 @@ void add_evaluation(const TrainingSpec& training, std::vector<SingleChange>& cha
                      one("training.evaluation.batch_size", Node::integer(training.batch_size))});
 }
 
+// The reference model of preference pairs takes as much as the weights, and is not needed on the
+// GPU.
+void add_reference(const Job& job, std::vector<SingleChange>& changes) {
+  if (!job.training.preference || job.training.reference != Reference::kModel) return;
+  const bool adapters = job.training.lora.has_value();
+  const char* reference = adapters ? "disabled-adapter" : "precomputed";
+  changes.push_back({adapters ? "reference-by-adapter" : "reference-precomputed",
+                     fmt::format("preference.reference model -> {}", reference),
+                     adapters ? "none: without its adapters the model is its own reference"
+                              : "its log probabilities are computed in one pass before training",
+                     ChangeGroup::kReference,
+                     ChangeKind::kFree,
+                     1,
+                     {reference_change(reference)}});
+}
+
 // A DeepSpeed that keeps the states on the host has its own Adam for them.
 bool takes_another_optimizer(const Job& job, bool fourier) {
   return is_adam(job.training.optimizer.name) && !fourier && !job.parallel.offload_optimizer;
@@ -168,6 +184,7 @@ void add_training(const Node& document, const Job& job, bool fourier,
          ChangeKind::kDifferent, 6, one("training.optimizer", Node::string("adafactor"))});
   }
   add_evaluation(training, changes);
+  add_reference(job, changes);
   add_lora_changes(document, job, changes);
 }
 
@@ -286,6 +303,13 @@ void add_frozen_modules(const Node& document, const Job& job, std::vector<Single
 }
 
 }  // namespace
+
+KeyChange reference_change(const char* reference) {
+  Node preference = Node::map();
+  preference.set("method", Node::string("dpo"));
+  preference.set("reference", Node::string(reference));
+  return {"training.preference", std::move(preference)};
+}
 
 std::string SingleChange::costs_at(double time_factor) const {
   constexpr double kShownAsSlower = 1.005;  // "x1.01"

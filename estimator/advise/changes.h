@@ -11,6 +11,7 @@
 #include "core/enum_names.h"
 #include "estimator/job/job.h"
 #include "estimator/job/patch.h"
+#include "estimator/models/blocks/model_family.h"
 
 namespace memfathom {
 
@@ -18,6 +19,7 @@ namespace memfathom {
 enum class ChangeGroup : std::uint8_t {
   kAllocator,
   kEvaluation,
+  kReference,
   kAttention,
   kLoss,
   kPrecision,
@@ -90,8 +92,13 @@ inline bool is_cheaper(const SingleChange& a, const SingleChange& b) {
 // (largest_extent.h) and are not among these.
 std::vector<SingleChange> possible_changes(const Node& document, const Job& job);
 
+// The modules that PEFT would adapt in this model.
+LoraTargets usual_lora_targets(const ModelSpec& model);
+// Preference pairs with that reference.
+KeyChange reference_change(const char* reference);
+
 // LoRA of the usual rank on the layers that PEFT adapts by default in such a model.
-Patch lora_patch(const ModelSpec& model);
+Patch lora_patch(const Job& job);
 // Adapters instead of all weights, in 16 or in 4 bits, and smaller adapters than there are.
 void add_lora_changes(const Node& document, const Job& job, std::vector<SingleChange>& changes);
 

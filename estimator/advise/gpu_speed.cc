@@ -87,6 +87,15 @@ const DataSheet* sheet_of(const Job& job) {
   return found == kSheets.end() ? nullptr : &*found;
 }
 
+// Volta brought them. Pascal's cards for games do 16-bit arithmetic at a 64th of fp32's rate, which
+// libraries avoid.
+bool has_tensor_cores(const Job& job) {
+  constexpr int kVolta = 70;
+  const Gpu* gpu = job.target.gpu.empty() ? nullptr : find_gpu(job.target.gpu);
+  const int capability = gpu != nullptr ? gpu->compute_capability() : job.target.compute_capability;
+  return capability == 0 || capability >= kVolta;
+}
+
 }  // namespace
 
 GpuSpeed gpu_speed(const Job& job) {
@@ -98,8 +107,10 @@ GpuSpeed gpu_speed(const Job& job) {
   speed.name = sheet.gpu;
   speed.is_stand_in = found == nullptr;
   speed.flops_16_bit = kComputeShare * sheet.tera_16_bit * kTera;
+  speed.has_tensor_cores = has_tensor_cores(job);
   // Without tensor cores the share that programs attain is higher, as for the links.
   speed.flops_32_bit = kLinkShare * sheet.tera_32_bit * kTera;
+  if (found == nullptr && !speed.has_tensor_cores) speed.flops_16_bit = speed.flops_32_bit;
   speed.memory = kLinkShare * sheet.memory * kGiga;
   speed.gpu_link = kLinkShare * (one_node ? link : std::min(link, kBetweenNodes)) * kGiga;
   speed.host_link = kLinkShare * sheet.pcie * kGiga;
@@ -108,6 +119,13 @@ GpuSpeed gpu_speed(const Job& job) {
 }
 
 std::string GpuSpeed::sentence() const {
+  if (is_stand_in && !has_tensor_cores) {
+    return fmt::format(
+        "computed, not measured: the target has no data sheet and no tensor cores, so 16-bit and "
+        "fp32 products at {:.0f} TFLOP/s and the other rates of {} were taken; only ratios between "
+        "changes mean something",
+        flops_16_bit / kTera, name);
+  }
   return fmt::format(
       "computed, not measured, from 16-bit products at {:.0f} TFLOP/s ({:.0f} % of the data sheet "
       "of {}{}), {:.0f} GB/s of GPU memory, {:.0f} GB/s to other GPUs, {:.0f} GB/s to the host, "

@@ -9,7 +9,8 @@ namespace memfathom {
 
 // Rates that a program can expect: the data sheet's, times the share that programs attain.
 struct GpuSpeed {
-  std::string name;          // of the GPU whose data sheet it is
+  std::string name;  // of the GPU whose data sheet it is
+  bool has_tensor_cores = true;
   bool is_stand_in = false;  // the target is unknown or has no entry: another GPU's figures
   double flops_16_bit = 0;   // per second
   double flops_32_bit = 0;   // per second, without TF32, which PyTorch leaves off

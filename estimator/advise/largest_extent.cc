@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "estimator/readers/position_limit.h"
+
 namespace memfathom {
 namespace {
 
@@ -15,6 +17,17 @@ std::int64_t common_step(std::initializer_list<std::int64_t> values, std::int64_
       return step;
   }
   return 1;
+}
+
+// The step of square images: a multiple of what a network may want to divide them by, which is the
+// side of its patches where that is no power of two (DINOv2's 14).
+std::int64_t image_step(const ModelSpec& model, std::int64_t side) {
+  const std::int64_t usual = common_step({side}, 32);
+  const Node* patch =
+      model.config() != nullptr ? model.config()->config.find("patch_size") : nullptr;
+  if (patch == nullptr || !patch->is_int() || patch->as_int() < 1) return usual;
+  const bool is_divided = side % patch->as_int() == 0 && usual % patch->as_int() != 0;
+  return is_divided ? patch->as_int() : usual;
 }
 
 // One side of the search: a number of steps, and the memory it takes.
@@ -102,14 +115,15 @@ std::vector<Extent> extents_of(const Node& document, const Job& job) {
   };
   if (is_written("sequence_length")) {
     const std::int64_t length = training.settings.sequence_length;
-    extents.push_back({"sequence_length", length, 0, common_step({length}, 64)});
+    extents.push_back({"sequence_length", length, 0, common_step({length}, 64), 0,
+                       table_of_positions(job.model)});
   }
   if (is_written("image_size")) {
     const std::int64_t height = training.settings.image_height,
                        width = training.settings.image_width;
     // Both sides shrink alike, and stay multiples of what a network may want to divide them by.
     const std::int64_t step = height == width
-                                  ? common_step({height}, 32)
+                                  ? image_step(job.model, height)
                                   : height / common_step({height, width}, std::int64_t{1} << 20);
     extents.push_back({"image_size", height, width, std::max<std::int64_t>(step, 1)});
   }
@@ -136,8 +150,9 @@ std::optional<std::int64_t> largest_that_fits(EstimateCache& answers, const Patc
   bool fits = false;
   Side low, high = look(std::max<std::int64_t>(extent.steps_now(), 1), fits);
   if (fits) {
-    const std::int64_t end =
-        std::max<std::int64_t>(extent.now * most / extent.step, high.steps + 1);
+    std::int64_t end = std::max<std::int64_t>(extent.now * most / extent.step, high.steps + 1);
+    if (extent.end > 0)
+      end = std::min(end, std::max(high.steps, (extent.end - extent.offset) / extent.step));
     // A line that promises too little must not make the search slow.
     constexpr int kMaxLines = 3;
     for (int looks = 0; fits && high.steps < end; ++looks) {

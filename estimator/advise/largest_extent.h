@@ -33,6 +33,7 @@ struct Extent {
   std::int64_t width = 0;  // of an image; `now` is its height
   std::int64_t step = 1;
   std::int64_t offset = 0;
+  std::int64_t end = 0;  // what the model's library refuses more of; 0: nothing
 
   std::int64_t steps_now() const { return (now - offset) / step; }
   std::int64_t value(std::int64_t k) const { return offset + step * k; }

@@ -19,13 +19,6 @@ LoraTargets preset_targets(const Node& config) {
   return family->traits.lora_targets;
 }
 
-// The modules that PEFT would adapt in this model.
-LoraTargets targets_of(const ModelSpec& model) {
-  if (const NetworkConfig* config = model.config()) return traits_of(config->config).lora_targets;
-  if (const PresetNetwork* preset = model.preset()) return preset_targets(preset->config);
-  return FamilyTraits{}.lora_targets;
-}
-
 bool is_trained(const Node& module) {
   const Node* train = module.find("train");
   return train == nullptr || (train->is_string() && train->as_string() == "full");
@@ -46,11 +39,18 @@ void add_smaller(const std::string& key, const char* what, std::int64_t rank,
 
 }  // namespace
 
-Patch lora_patch(const ModelSpec& model) {
+LoraTargets usual_lora_targets(const ModelSpec& model) {
+  if (const NetworkConfig* config = model.config()) return traits_of(config->config).lora_targets;
+  if (const PresetNetwork* preset = model.preset()) return preset_targets(preset->config);
+  return FamilyTraits{}.lora_targets;
+}
+
+Patch lora_patch(const Job& job) {
+  const ModelSpec& model = job.model;
   Patch patch{{"training.lora.rank", Node::integer(kDefaultLoraRank)}};
   Node targets = Node::list();
   const auto add_targets = [&](const ModelSpec& part) {
-    for (const std::string_view target : targets_of(part)) {
+    for (const std::string_view target : usual_lora_targets(part)) {
       const auto is_same = [&](const Node& known) { return known.as_string() == target; };
       if (!target.empty() && std::none_of(targets.items().begin(), targets.items().end(), is_same))
         targets.append(Node::string(std::string(target)));
@@ -68,6 +68,9 @@ Patch lora_patch(const ModelSpec& model) {
     }
   }
   patch.push_back({"training.lora.targets", std::move(targets)});
+  // Without adapters the model is its own reference, and trainers of preferences use that.
+  if (job.training.preference && job.training.reference == Reference::kModel)
+    patch.push_back(reference_change("disabled-adapter"));
   return patch;
 }
 
@@ -77,7 +80,7 @@ void add_lora_changes(const Node& document, const Job& job, std::vector<SingleCh
   const bool some_trained = modules == nullptr ? is_trained(document.at("model"))
                                                : std::any_of(modules->items().begin(),
                                                              modules->items().end(), is_trained);
-  Patch lora = training.lora || !some_trained ? Patch{} : lora_patch(job.model);
+  Patch lora = training.lora || !some_trained ? Patch{} : lora_patch(job);
   if (!lora.empty()) {
     changes.push_back({"lora", fmt::format("full training -> LoRA of rank {}", kDefaultLoraRank),
                        "only adapters are trained", ChangeGroup::kTrainable, ChangeKind::kDifferent,

@@ -185,7 +185,7 @@ Patch strategy_patch(std::string_view strategy, const Job& job) {
     if (part == "fused-optimizer") patch = joined(std::move(patch), fused_optimizer(job));
     // An adapter that is there already is kept.
     if ((part == "lora" || part == "qlora") && !job.training.lora) {
-      patch = joined(std::move(patch), lora_patch(job.model));
+      patch = joined(std::move(patch), lora_patch(job));
     }
   }
   return patch;

@@ -184,7 +184,8 @@ Verdict judge(const Job& job, const EstimateContext& context, const std::string&
   verdict.used_by_others = job.target.used_by_others;
   verdict.available = available;
   verdict.headroom = available - totals.device_peak;
-  if (context.calibration != nullptr) {
+  // Bare tensors have no interval, and nothing outside them is counted.
+  if (context.calibration != nullptr && job.allocator.backend == Backend::kCaching) {
     verdict.probability_fits = spread != nullptr ? spread->probability_fits(available)
                                                  : probability_fits(*context.calibration, group,
                                                                     totals.device_peak, available);

@@ -190,6 +190,8 @@ std::string unspecified_settings(const Node& document, const Job& job,
   if (training.mode == Mode::kTrain && !says(document, "optimizer"))
     add("optimizer", "optimizer " + optimizer_name(document));
   const ModelSettings& settings = training.settings;
+  if (training.mode == Mode::kGenerate && !says(document, "new_tokens"))
+    add("sizes", fmt::format("new_tokens {}", settings.new_tokens));
   const bool sized = settings.sequence_length > 0 || settings.image_height > 0;
   if (!sized && job.model.layers() == nullptr && job.model.modules() == nullptr)
     add("sizes", "the model's default input size");

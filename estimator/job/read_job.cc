@@ -130,7 +130,10 @@ Bytes margin_size(const Node& node) {
 void read_target(const Node& node, TargetSpec& target) {
   node.check_keys({"gpu", "memory", "architecture", "device", "used_by_others", "host_memory",
                    "margin", "calibration", "stack"});
-  if (const Node* n = node.find("gpu")) target.gpu = n->as_string();
+  if (const Node* n = node.find("gpu")) {
+    target.gpu = n->as_string();
+    if (target.gpu.empty()) n->refuse("name a GPU of memfathom gpus, or leave it out");
+  }
   if (const Node* n = node.find("memory")) target.memory = n->as_bytes();
   if (const Node* n = node.find("device")) target.device = n->as_string();
   if (const Node* n = node.find("architecture"))
@@ -139,7 +142,9 @@ void read_target(const Node& node, TargetSpec& target) {
   if (const Node* n = node.find("host_memory")) target.host_memory = n->as_bytes();
   if (const Node* n = node.find("margin")) {
     if (n->is_number()) {
-      target.margin_fraction = n->as_number(0, 1);
+      target.margin_fraction = n->as_number();
+      if (!(target.margin_fraction >= 0 && target.margin_fraction <= 1))
+        n->refuse("it must be a fraction of the capacity from 0 to 1, or a size such as 2GiB");
     } else {
       target.margin_bytes = margin_size(*n);
     }

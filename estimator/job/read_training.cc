@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kMax = std::int64_t{1} << 40;
 constexpr std::int64_t kMaxNewTokens = 1 << 20;  // every one of them is replayed
+constexpr std::int64_t kAssumedNewTokens = 128;  // also those of the web page's control
 constexpr std::int64_t kMaxImages = 10'000;
 
 // The names of a table's rows, in its order.
@@ -307,6 +308,8 @@ void read_training(const Node& node, TrainingSpec& training) {
     const Node* const found = node.find(key.name);
     if (found != nullptr && !found->is_null()) key.read(*found, training);
   }
+  if (training.mode == Mode::kGenerate && training.settings.new_tokens == 0)
+    training.settings.new_tokens = kAssumedNewTokens;
 }
 
 }  // namespace memfathom

@@ -50,6 +50,26 @@ double parameters_of(const KnownShape& s, double layers) {
   return layers * block + 2 * static_cast<double>(s.vocabulary) * h + h;
 }
 
+// The nearest published shape. Sizes that no depth of it can have get a wider or narrower one.
+KnownShape shape_for(double parameters) {
+  constexpr double kMaxLayers = 512;
+  constexpr double kMaxExcess = 1.25;  // of a single block with its vocabulary
+  KnownShape shape = kShapes.front();
+  for (const KnownShape& known : kShapes) {
+    if (std::abs(std::log(known.parameters / parameters)) <
+        std::abs(std::log(shape.parameters / parameters)))
+      shape = known;
+  }
+  while (parameters_of(shape, kMaxLayers) < parameters) {
+    for (std::int64_t* size : {&shape.hidden, &shape.inner, &shape.heads, &shape.kv_heads})
+      *size *= 2;
+  }
+  while (parameters_of(shape, 1) > kMaxExcess * parameters && shape.hidden / shape.heads > 2) {
+    for (std::int64_t* size : {&shape.hidden, &shape.inner, &shape.vocabulary}) *size /= 2;
+  }
+  return shape;
+}
+
 }  // namespace
 
 std::optional<Node> preset_config(std::string_view name) {
@@ -95,30 +115,26 @@ std::string unknown_preset(std::string_view name) {
 }
 
 Node config_for_parameters(double parameters, std::vector<std::string>& assumptions) {
-  const KnownShape* nearest = &kShapes.front();
-  for (const KnownShape& shape : kShapes) {
-    if (std::abs(std::log(shape.parameters / parameters)) <
-        std::abs(std::log(nearest->parameters / parameters)))
-      nearest = &shape;
-  }
+  const KnownShape shape = shape_for(parameters);
   // The depth is chosen so that the count comes out right.
-  const double fixed = parameters_of(*nearest, 0);
-  const double block = parameters_of(*nearest, 1) - fixed;
+  const double fixed = parameters_of(shape, 0);
+  const double block = parameters_of(shape, 1) - fixed;
   const std::int64_t layers = std::max<std::int64_t>(1, std::llround((parameters - fixed) / block));
-  assumptions.push_back(
-      fmt::format("only the size is known: a Llama-shaped model was assumed with hidden size {}, "
-                  "{} layers, {} heads ({} for keys and values), "
-                  "feed-forward {}, vocabulary {}: {:.2f} billion parameters",
-                  nearest->hidden, layers, nearest->heads, nearest->kv_heads, nearest->inner,
-                  nearest->vocabulary, parameters_of(*nearest, static_cast<double>(layers)) / 1e9));
+  const double billions = parameters_of(shape, static_cast<double>(layers)) / 1e9;
+  assumptions.push_back(fmt::format(
+      "only the size is known: a Llama-shaped model was assumed with hidden size {}, "
+      "{} layers, {} heads ({} for keys and values), "
+      "feed-forward {}, vocabulary {}: {} billion parameters",
+      shape.hidden, layers, shape.heads, shape.kv_heads, shape.inner, shape.vocabulary,
+      billions < 0.1 ? fmt::format("{:.2g}", billions) : fmt::format("{:.2f}", billions)));
   Node config = Node::map();
   config.set("model_type", Node::string("llama"));
-  config.set("hidden_size", Node::integer(nearest->hidden));
-  config.set("intermediate_size", Node::integer(nearest->inner));
+  config.set("hidden_size", Node::integer(shape.hidden));
+  config.set("intermediate_size", Node::integer(shape.inner));
   config.set("num_hidden_layers", Node::integer(layers));
-  config.set("num_attention_heads", Node::integer(nearest->heads));
-  config.set("num_key_value_heads", Node::integer(nearest->kv_heads));
-  config.set("vocab_size", Node::integer(nearest->vocabulary));
+  config.set("num_attention_heads", Node::integer(shape.heads));
+  config.set("num_key_value_heads", Node::integer(shape.kv_heads));
+  config.set("vocab_size", Node::integer(shape.vocabulary));
   config.set("hidden_act", Node::string("silu"));
   config.set("tie_word_embeddings", Node::boolean(false));
   return config;

@@ -78,6 +78,12 @@ std::string manual_setting(const KeyChange& change) {
   if (change.key == "training.attention")
     return fmt::format("attn_implementation=\"{}\" where the model is loaded",
                        value == "flash" ? "flash_attention_2" : "sdpa");
+  if (change.key == "training.preference" && change.value.is_map()) {
+    const Node* reference = change.value.find("reference");
+    return reference != nullptr && value_text(*reference) == "precomputed"
+               ? "DPOConfig(precompute_ref_log_probs=True) of TRL"
+               : "no ref_model for DPOTrainer, beside its peft_config";
+  }
   for (const NamedSetting& named : kNamedSettings) {
     if (change.key == named.key && value == named.value) return std::string(named.words);
   }

@@ -48,6 +48,12 @@ std::string position_limit_warning(const Node& document, const ModelSpec& model)
                            length, places.count);
 }
 
+std::int64_t table_of_positions(const ModelSpec& model) {
+  if (model.config() == nullptr) return 0;
+  const PositionLimits places = position_limits_of(model.config()->config);
+  return places.table ? std::max<std::int64_t>(places.count, 0) : 0;
+}
+
 void assume_length(Node& document, std::vector<std::string>& assumptions) {
   constexpr std::int64_t kDefaultLength = 2048;
   if (value_at(document, "training.sequence_length") != nullptr) return;

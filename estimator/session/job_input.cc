@@ -1,6 +1,7 @@
 #include "estimator/session/job_input.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -25,6 +26,7 @@
 #include "estimator/readers/pipeline.h"
 #include "estimator/readers/position_limit.h"
 #include "estimator/readers/resolve_auto.h"
+#include "estimator/readers/setting_warnings.h"
 #include "estimator/readers/unread_keys.h"
 
 namespace memfathom {
@@ -137,6 +139,26 @@ void name_other_adapters(JobInput& input) {
   }
 }
 
+// Without targets PEFT adapts the layers that it knows of a family.
+void complete_lora_targets(JobInput& input) {
+  if (!input.job.training.lora || value_at(input.document, "training.lora.targets") != nullptr)
+    return;
+  const LoraTargets usual = usual_lora_targets(input.job.model);
+  if (usual == FamilyTraits{}.lora_targets) return;
+  std::vector<std::string> targets;
+  Node list = Node::list();
+  for (const std::string_view target : usual) {
+    if (target.empty()) continue;
+    targets.emplace_back(target);
+    list.append(Node::string(targets.back()));
+  }
+  input.files.assumptions.push_back(
+      fmt::format("LoRA adapts {}, as is usual for such a model (training.lora.targets is not set)",
+                  fmt::join(targets, ", ")));
+  input.document.assign("training.lora.targets", std::move(list));
+  input.job.training.lora->targets = std::move(targets);
+}
+
 // Files that only name their model, by a name that nothing here explains. A batch line is refused
 // where its job is read.
 void require_model(const JobInput& input) {
@@ -185,6 +207,7 @@ void complete(JobInput& input, const CompletionOptions& options) {
     input.document = patched(std::move(input.document), patch);
   }
   input.job = read_job(input.document);
+  complete_lora_targets(input);
   name_other_adapters(input);
 }
 
@@ -267,6 +290,7 @@ void JobInput::annotate(Estimate& estimate) const {
   withhold(estimate.verdict);
   if (std::string sentence = position_limit_warning(document, job.model); !sentence.empty())
     estimate.warnings.push_back(std::move(sentence));
+  append(estimate.warnings, setting_warnings(document, job));
 }
 
 }  // namespace memfathom

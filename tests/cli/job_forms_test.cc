@@ -275,6 +275,78 @@ TEST_F(JobFormsTest, RefusesExtremeSizesInOneSentence) {
       "new_tokens");
 }
 
+TEST_F(JobFormsTest, RefusesFlagsOfWhichOneWouldSilentlyWin) {
+  const auto refuses_with = [&](std::vector<std::string> words, const std::string& part) {
+    words.insert(words.begin(), {"--model", "gpt2", "--sequence-length", "8"});
+    refuses(words, part);
+  };
+  refuses_with({"--batch", "2", "--batch-size", "3"}, "give one of them");
+  refuses_with({"--load-in-4bit", "--load-in-8bit"}, "give one of them");
+  refuses_with({"--dtype", "bf16", "--mixed-precision", "fp16"}, "contradict");
+  refuses_with({"--dtype", "bf16", "--use-fp16"}, "contradict");
+  refuses_with({"--use-fp16", "--mixed-precision", "bf16"}, "contradict");
+  refuses_with({"--num-layers", "2"}, "--model gpt2 and --num-layers");
+  refuses_with({"--gpu", "t4", "--gpu", "l4"}, "--gpu is given 2 times; give it once");
+  refuses_with({"--probability", "0.9"}, "belongs to --recommend");
+}
+
+TEST_F(JobFormsTest, RefusesEmptyValuesByTheNameOfTheirFlag) {
+  const auto refuses_with = [&](const std::string& flag, const std::string& value,
+                                const std::string& part) {
+    refuses({"--model", "gpt2", "--sequence-length", "8", flag, value}, part);
+  };
+  refuses_with("--gpu", "", "target.gpu");
+  refuses_with("--margin", "", "--margin is empty");
+  refuses_with("--optimizer", " ", "--optimizer is empty");
+  refuses_with("--set", "training.batch_size=", "--set training.batch_size= is empty");
+  refuses_with("--gpu-memory", "", "--gpu-memory 24 (GiB)");
+  refuses_with("--gpu-memory", "0", "--gpu-memory 24 (GiB)");
+  refuses_with("--device-id", "-1", "--device-id is -1");
+  refuses_with("--margin", "2", "such as 2GiB");
+}
+
+TEST_F(JobFormsTest, AutocastIsInAdditionToTheTypeOfTheWeights) {
+  const auto with = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"--model", "gpt2", "--sequence-length", "8"});
+    return answer(words);
+  };
+  EXPECT_EQ(with({"--dtype", "bf16", "--mixed-precision", "bf16"}),
+            with({"--set", "training.precision=bf16", "--set", "training.autocast=bf16"}));
+  EXPECT_EQ(with({"--dtype", "fp32", "--mixed-precision", "bf16"}), with({"--dtype", "amp-bf16"}));
+  EXPECT_EQ(with({"--dtype", "bf16", "--mixed-precision", "no"}), with({"--dtype", "bf16"}));
+}
+
+TEST_F(JobFormsTest, SaysHowManyNewTokensWereAssumed) {
+  const std::vector<std::string> job{"--model", "gpt2",   "--sequence-length",
+                                     "8",       "--mode", "generate"};
+  const Outcome outcome = run(job);
+  EXPECT_THAT(outcome.out, HasSubstr("new_tokens 128"));
+  std::vector<std::string> said = job;
+  said.insert(said.end(), {"--new-tokens", "128"});
+  EXPECT_EQ(answer(job), answer(said));
+}
+
+TEST_F(JobFormsTest, AdaptersStandWhereTheirFamilyHasThem) {
+  for (const auto& [model, targets] :
+       {std::pair{"distilbert-base", "q_lin, v_lin"}, std::pair{"sd-1.5", "to_q, to_v"}}) {
+    const Outcome outcome = run({"--model", model, "--sequence-length", "64", "--lora-rank", "8"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr(std::string("LoRA adapts ") + targets));
+  }
+  EXPECT_THAT(run({"--model", "tinyllama-1.1b", "--sequence-length", "64", "--lora-rank", "8"}).out,
+              ::testing::Not(HasSubstr("LoRA adapts")));
+}
+
+TEST_F(JobFormsTest, AnySizeHasAShape) {
+  for (const char* size : {"1e3", "1e6", "3e7", "1e13", "1e15"}) {
+    const json parameters = answer(
+        {"--set", std::string("model.parameters=") + size, "--sequence-length", "8"})["parameters"];
+    const double ratio = parameters["total"].get<double>() / std::stod(size);
+    EXPECT_LT(ratio, size == std::string("1e3") ? 60 : 1.3) << size;
+    EXPECT_GT(ratio, 0.8) << size;
+  }
+}
+
 TEST_F(JobFormsTest, RefusesUnclosedBracketsInOneSentence) {
   refuses({file("deep.json", std::string(std::size_t{1} << 20, '['))}, "deep");
   refuses({file("deep.yaml", std::string(std::size_t{1} << 20, '['))}, "deep.yaml");

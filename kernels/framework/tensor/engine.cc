@@ -230,8 +230,10 @@ void run_backward(std::span<const Tensor> roots, std::span<const Tensor> gradien
                   GraphRetention graph) {
   const auto frozen = [](const Tensor& root) { return !root.requires_grad(); };
   if (roots.empty() || std::any_of(roots.begin(), roots.end(), frozen)) {
-    throw Error(ErrorKind::kInput,
-                "backward() was called, but no tensor in the graph requires a gradient");
+    throw Error(
+        ErrorKind::kInput,
+        "nothing that is trained takes part in the loss, so PyTorch would refuse the backward "
+        "pass; train a layer, or set training.mode: inference");
   }
   Session& session = roots.front().session();
   std::vector<Edge> edges;

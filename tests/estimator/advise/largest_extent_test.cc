@@ -54,6 +54,28 @@ TEST(LargestTest, AStraightLineIsFollowedToItsEndInFiveLooks) {
   }
 }
 
+TEST(LargestTest, ImagesStayMultiplesOfTheirPatches) {
+  const Node document =
+      parse_yaml("model: {preset: dinov2-small}\ntraining: {image_size: 518}", "job.yaml");
+  const Extent image = extent_named(document, "image_size");
+  EXPECT_EQ(image.step, 14);
+  EstimateCache answers = answers_by(document, area);
+  EXPECT_EQ(largest_that_fits(answers, {}, image, {Bytes{230 * 230}, {}}, 1), 224);
+  EXPECT_EQ(extent_named(job_text("{image_size: 512}"), "image_size").step, 32);
+}
+
+TEST(LargestTest, NoSequenceIsLongerThanATableOfPositions) {
+  const auto longest = [](const char* model) {
+    const Node document =
+        parse_yaml(std::string("training: {sequence_length: 512}\nmodel: ") + model, "job.yaml");
+    EstimateCache answers = answers_by(document, ten_a_sample);
+    return *largest_that_fits(answers, {}, extent_named(document, "sequence_length"),
+                              {Bytes{1000}, {}}, 16);
+  };
+  EXPECT_EQ(longest("{preset: gpt2}"), 1024);
+  EXPECT_EQ(longest("{preset: tinyllama-1.1b}"), 8192) << "rotated positions go on";
+}
+
 TEST(LargestTest, FindsTheBatchBelowAndAboveWhatTheJobHas) {
   const Node document = job_text("{batch_size: 16}");
   EstimateCache answers = answers_by(document, ten_a_sample);

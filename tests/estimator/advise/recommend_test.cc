@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "core/yaml_text.h"
@@ -184,13 +185,34 @@ TEST(RecommendTest, AdaptersNameTheLayersOfTheirFamily) {
       "model: {modules: [{name: a, model: {preset: cogvideox-5b}, train: frozen}, {name: b, model: "
       "{preset: cogvideox-5b}}]}",
       "job.yaml");
-  const Node patch = patch_tree(lora_patch(read_job(video).model));
+  const Node patch = patch_tree(lora_patch(read_job(video)));
   EXPECT_TRUE(patch.at("training")
                   .at("lora")
                   .at("targets")
                   .same_value(parse_yaml("[to_q, to_v]", "x.yaml")));
   EXPECT_EQ(patch.at("model.modules[1].train").as_string(), "lora");
   EXPECT_EQ(patch.find("model.modules[0].train"), nullptr);
+}
+
+TEST(RecommendTest, PreferencePairsNeedNoReferenceModelOnTheGpu) {
+  const char* kPairs = "model: {preset: gpt2}\ntraining: {sequence_length: 64, preference: dpo}";
+  const std::vector<Suggestion> whole = suggest(parse_yaml(kPairs, "job.yaml"), estimate_dry);
+  const auto named = [&](std::string_view name) {
+    return *std::find_if(whole.begin(), whole.end(),
+                         [&](const Suggestion& one) { return one.name == name; });
+  };
+  EXPECT_EQ(named("reference-precomputed").kind, "free");
+  EXPECT_GT(named("reference-precomputed").saves, Bytes{400 << 20}) << "gpt2's weights";
+  // Adapters bring their reference with them.
+  EXPECT_EQ(named("lora").patch.at("training").at("preference").at("reference").as_string(),
+            "disabled-adapter");
+  EXPECT_GT(named("lora").saves, named("reference-precomputed").saves);
+  const Node adapted = parse_yaml(
+      "model: {preset: gpt2}\ntraining: {sequence_length: 64, preference: dpo, lora: {rank: 8, "
+      "targets: [c_attn]}}",
+      "job.yaml");
+  EXPECT_THAT(suggest(adapted, estimate_dry),
+              Contains(Field(&Suggestion::name, "reference-by-adapter")));
 }
 
 TEST(RecommendTest, AnAdapterCanBeSmaller) {

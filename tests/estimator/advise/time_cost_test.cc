@@ -8,6 +8,7 @@
 
 #include "estimator/advise/changes.h"
 #include "estimator/advise/frontier.h"
+#include "estimator/advise/gpu_speed.h"
 #include "estimator/advise/recommend.h"
 #include "estimator/job/read_job.h"
 #include "tests/estimator/advise/estimate_dry.h"
@@ -37,6 +38,17 @@ TimeCost cost(const Node& document, const char* strategy) {
 
 // 4 passes for 3, and for LoRA 3 for 2: the frozen weights have no gradient. The optimizer's part
 // of a full step makes the first a little less.
+TEST(GpuSpeedTest, SixteenBitsAreNoFasterWithoutTensorCores) {
+  const auto speed_on = [](const char* gpu) {
+    return gpu_speed(read_job(parse_yaml(
+        std::string("model: {preset: resnet18}\ntarget: {gpu: ") + gpu + "}", "job.yaml")));
+  };
+  const GpuSpeed pascal = speed_on("gtx-1080-ti");
+  EXPECT_EQ(pascal.flops_16_bit, pascal.flops_32_bit);
+  EXPECT_NE(pascal.sentence().find("no tensor cores"), std::string::npos);
+  EXPECT_GT(speed_on("rtx-3060-12gb").flops_16_bit, speed_on("rtx-3060-12gb").flops_32_bit);
+}
+
 TEST(TimeCostTest, CheckpointingIsOneForwardPassMore) {
   EXPECT_NEAR(cost(job(kFull), "checkpointing").factor, 4.0 / 3, 0.03);
   EXPECT_NEAR(cost(job(kAdapters), "checkpointing").factor, 3.0 / 2, 0.01);
