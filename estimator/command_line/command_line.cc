@@ -25,7 +25,8 @@ namespace {
 constexpr const char* kWords = "command line";
 constexpr const char* kKnownPrograms =
     "python, torchrun, accelerate launch, deepspeed, swift, trl, llamafactory-cli, axolotl, litgpt "
-    "and tune are known (docs/command-lines.md)";
+    "and tune are known (docs/command-lines.md); memfathom capture SCRIPT records the steps of any "
+    "PyTorch script, and --model NAME --mode generate estimates a server's model";
 
 using CommandReader = void (*)(CommandReading&);
 

@@ -46,6 +46,19 @@ bool is_document_key(const std::string& key) {
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; });
 }
 
+bool is_number(const std::string& word) { return parse_number<double>(word).has_value(); }
+
+bool is_path(const std::string& word) {
+  return word.starts_with('/') || word.starts_with("./") || word.starts_with("../") ||
+         word.starts_with("~/");
+}
+
+// `--batch-size 256 /data/imagenet`: the folder is an argument of the script. The values of a list
+// are of one kind.
+bool may_be_of_one_list(const std::string& first, const std::string& next) {
+  return is_number(first) == is_number(next) && (is_path(first) || !is_path(next));
+}
+
 class FlagReader {
  public:
   FlagReader(std::span<const ShellWord> words, const std::string& file)
@@ -85,6 +98,9 @@ class FlagReader {
     std::vector<ShellWord> values;
     while (at_ < words_.size() && !is_flag(words_[at_].text) &&
            (values.empty() || override_at(words_[at_].text) == std::string::npos)) {
+      const bool is_known =
+          !values.empty() && values.front().unresolved.empty() && words_[at_].unresolved.empty();
+      if (is_known && !may_be_of_one_list(values.front().text, words_[at_].text)) break;
       // $ARGS behind a value is more arguments, which are unknown.
       if (!values.empty() && !words_[at_].unresolved.empty() && words_[at_].text.starts_with('$'))
         break;

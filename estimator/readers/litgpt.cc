@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 
+#include "estimator/readers/default_optimizer.h"
 #include "estimator/readers/formats.h"
 
 namespace memfathom {
@@ -110,6 +111,15 @@ void set_devices(bool fine_tunes, ParsedFile& parsed) {
   if (fine_tunes) parsed.set("training.gradient_checkpointing", Node::string("full"));
 }
 
+// pretrain.py asks PyTorch for the fused form of its optimizer, which AdamW has.
+void fuse_optimizer(ParsedFile& parsed) {
+  parsed.default_optimizer = fused_adamw();
+  for (KeyChange& change : parsed.settings) {
+    if (change.key == "training.optimizer" && change.value.same_value(Node::string("adamw")))
+      change.value = fused_adamw();
+  }
+}
+
 // "checkpoints/meta-llama/Llama-2-7b-hf" is meta-llama/Llama-2-7b-hf.
 std::string base_model(const Node& tree) {
   std::string name = text_at(tree, "model_name");
@@ -136,7 +146,9 @@ void read_litgpt(ParsedFile& parsed) {
   const bool adapts = value_at(tree, "lora_r") != nullptr;
   if (adapts) set_adapters(parsed);
   set_precision(parsed);
-  set_devices(value_at(tree, "checkpoint_dir") != nullptr, parsed);
+  const bool fine_tunes = value_at(tree, "checkpoint_dir") != nullptr;
+  if (!fine_tunes) fuse_optimizer(parsed);
+  set_devices(fine_tunes, parsed);
   parsed.set("target.stack.library", Node::string("litgpt"));
   const Node* norm = value_at(tree, "train.max_norm");
   if (norm != nullptr && norm->is_number())

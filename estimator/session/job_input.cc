@@ -177,7 +177,8 @@ void require_model(const JobInput& input) {
   throw Error(ErrorKind::kInput,
               which +
                   "; add --model FOLDER with its config.json, --model PRESET (memfathom models "
-                  "lists them) or --total-params 8.0");
+                  "lists them) or --total-params 8.0, or record the script's own steps: memfathom "
+                  "capture SCRIPT ...");
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ class Session:
 
         >>> advice = Session(db=None).recommend(model="llama-2-7b", sequence_length=512, gpu="rtx-4090")
         >>> advice.fits, advice.suggestions[0].name
-        (False, 'expandable')
+        (False, 'fused-optimizer')
         """
         return Recommendation._read(self._ask("recommend", request(job, keys, {"probability": probability})))
 

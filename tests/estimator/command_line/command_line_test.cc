@@ -39,6 +39,16 @@ std::vector<std::string> unread(const MergedJob& job) {
   return keys;
 }
 
+TEST(CommandLineTest, AFolderBehindAValueIsAnArgumentOfTheScript) {
+  const MergedJob job = read("python main.py --arch resnet50 --batch-size 256 /data/imagenet");
+  EXPECT_EQ(value(job, "training.batch_size"), "256");
+  const MergedJob sizes = read(
+      "python train.py --model_name_or_path gpt2 --use_peft --lora_target_modules c_attn c_proj "
+      "./data --per_device_train_batch_size 2 train.csv");
+  EXPECT_EQ(value(sizes, "training.batch_size"), "2");
+  EXPECT_EQ(value_at(sizes.document, "training.lora.targets")->items().size(), 2u);
+}
+
 TEST(CommandLineTest, ScriptsWithALoopOfTheirOwnHavePyTorchsOptimizer) {
   const auto has_default = [](const char* script) {
     const MergedJob job = read(std::string("python ") + script +

@@ -27,6 +27,16 @@ TEST(DefaultOptimizerTest, AxolotlsIsFused) {
   EXPECT_EQ(assumed("{base_model: x/y-8b, micro_batch_size: 1}"), "adamw-fused");
 }
 
+TEST(DefaultOptimizerTest, LitgptPretrainsWithTheFusedForm) {
+  const std::string train =
+      "train: {micro_batch_size: 1, global_batch_size: 8, max_seq_length: 64}";
+  const ParsedFile pretraining =
+      parse_config(("{model_name: pythia-160m, optimizer: AdamW, " + train + "}").c_str());
+  EXPECT_EQ(value_in(pretraining, "training.optimizer"), "adamw-fused");
+  EXPECT_EQ(assumed(("{model_name: pythia-160m, " + train + "}").c_str()), "adamw-fused");
+  EXPECT_EQ(assumed(("{checkpoint_dir: checkpoints/x/pythia-160m, " + train + "}").c_str()), "");
+}
+
 TEST(DefaultOptimizerTest, NothingIsAssumedWhereOneIsNamedOrNothingTrains) {
   EXPECT_EQ(assumed("{output_dir: x}", "{training: {optimizer: sgd}}"), "");
   EXPECT_EQ(assumed("{output_dir: x}", "{training: {mode: generate}}"), "");
