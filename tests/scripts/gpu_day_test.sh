@@ -55,7 +55,7 @@ grep -q 'libstdc++' "$folder/environment.txt"
 [ "$driver" = 1 ] || grep -q ',alloc,device,.*libmemfathom_cuda.so' "$folder/driver.csv"
 grep -q 'some/image scripts/gpu-day' "$folder/docker.txt"
 grep -q -- "-v \(.*\):\1:ro" "$folder/docker.txt"  # its build would replace this one's, compiled elsewhere
-grep -q '"device_metric": "mem-get-info"' "$folder/mem-get-info.txt"
+grep -q '"device_metric": "mem-get-info' "$folder/mem-get-info.txt"
 grep -q snapshot "$folder/snapshot.pickle"
 grep -q '"recorded_allocations": [1-9]' "$folder/history.txt"
 grep -q '"workload": "decoder/v32000/fp32/2048MiB"' "$folder/shapes.txt"
@@ -66,8 +66,8 @@ grep -q '^| racecheck | not shown: exit code 9' "$folder/README.md"
 grep -q '^| initcheck | not shown: stopped after 1 s' "$folder/README.md"
 grep -q 'no measurement' "$folder/README.md"
 grep -q '^== racecheck | not shown' "$folder/said"
-# Ours, lazy, eager, by cudaMemGetInfo and with the driver's records, and in a namespace of process ids where that is allowed; and three that say
-# they are PyTorch's.
+# Ours, lazy, eager, by cudaMemGetInfo and with the driver's records, and in a namespace of process ids where that is allowed;
+# and three that say they are PyTorch's.
 samples=7
 ! grep -q '^namespace.0' "$folder/steps.tsv" || samples=8
 "$MEMFATHOM_BUILD/bin/memfathom" --db "$folder/gpu-day.db" db info | grep -q "samples *$samples"

@@ -62,8 +62,9 @@ TEST_F(TraceRunTest, AddsTheBuffersOfAttentionsBackward) {
   // Rows padded to 128, heads to 64: the sums and the fp32 gradient of q.
   EXPECT_EQ(added(R"(,"attention":{"kernel":"flash","backward":true,)" + shapes + "}"),
             4 * 2 * 8 * 128 * (1 + 64));
+  // The sums, and the fp32 gradient of q in two tiles of 64 by 64 with their locks.
   EXPECT_EQ(added(R"(,"attention":{"kernel":"efficient","backward":true,)" + shapes + "}"),
-            (4 * 2 * 8 * 100 + 511) / 512 * 512);
+            (4 * 2 * 8 * 100 + 511) / 512 * 512 + 4 * 2 * 8 * 2 * (64 * 64 + 4));
 }
 
 TEST_F(TraceRunTest, LoadsCudnnForARecurrentLayer) {
