@@ -268,7 +268,7 @@ void set_reward_model(ParsedFile& parsed) {
                   parsed.file, pairs ? "pairs of answers" : "single answers"));
 }
 
-void set_preference(ParsedFile& parsed) {
+void set_preference(bool adapters, ParsedFile& parsed) {
   set_reward_model(parsed);
   const Node* rl = value_at(parsed.content, "rl");
   if (rl == nullptr || !rl->is_string()) return;
@@ -276,7 +276,12 @@ void set_preference(ParsedFile& parsed) {
   const bool alone = method == "orpo" || method == "simpo";
   if (method == "dpo" || method == "ipo" || alone) {
     parsed.set("training.preference.method", Node::string("dpo"));
-    if (alone) parsed.set("training.preference.reference", Node::string("none"));
+    // axolotl loads a model for the reference only without adapters, unless it is told to.
+    const bool loads_another = is_true_at(parsed.content, "rl_adapter_ref_model");
+    const bool own = adapters && !loads_another;
+    if (alone || own)
+      parsed.set("training.preference.reference",
+                 Node::string(alone ? "none" : "disabled-adapter"));
   } else {
     leave_open("rl", "memory",
                fmt::format("{}: rl {}; supervised training is counted", parsed.file, method),
@@ -346,7 +351,7 @@ void read_axolotl(ParsedFile& parsed) {
   set_attention_and_memory(parsed);
   list_nvfp4(parsed);
   set_sharding(parsed);
-  set_preference(parsed);
+  set_preference(kind == "lora" || kind == "qlora", parsed);
   if (const Node* base = value_at(tree, "base_model"); base != nullptr && base->is_string())
     parsed.base_model = base->as_string();
   list_not_modelled(kNotModelled, parsed);

@@ -53,6 +53,10 @@ constexpr auto kNamedSettings = std::to_array<NamedSetting>({
     {"training.optimizer", "adafactor", "transformers' Adafactor for the optimizer"},
     {"training.fused_loss", "true", "a fused cross entropy, such as Liger's, in the script"},
     {"training.gradient_checkpointing", "full", "model.gradient_checkpointing_enable()"},
+    {"training.preference.reference", "precomputed",
+     "DPOConfig(precompute_ref_log_probs=True) and no ref_model for DPOTrainer"},
+    {"training.preference.reference", "disabled-adapter",
+     "no ref_model for DPOTrainer, beside its peft_config"},
     {"training.grad_scaler", "true", "torch.amp.GradScaler(\"cuda\") around the loss"},
     {"parallel.offload.parameters", "cpu",
      "device_map=\"auto\" with a max_memory where the model is loaded (accelerate's offload)"},
@@ -78,12 +82,6 @@ std::string manual_setting(const KeyChange& change) {
   if (change.key == "training.attention")
     return fmt::format("attn_implementation=\"{}\" where the model is loaded",
                        value == "flash" ? "flash_attention_2" : "sdpa");
-  if (change.key == "training.preference" && change.value.is_map()) {
-    const Node* reference = change.value.find("reference");
-    return reference != nullptr && value_text(*reference) == "precomputed"
-               ? "DPOConfig(precompute_ref_log_probs=True) of TRL"
-               : "no ref_model for DPOTrainer, beside its peft_config";
-  }
   for (const NamedSetting& named : kNamedSettings) {
     if (change.key == named.key && value == named.value) return std::string(named.words);
   }

@@ -71,6 +71,8 @@ TEST(ChineseMessagesTest, EverySuggestionAndItsCostIsTranslated) {
        {"{model: {preset: gpt2}, training: {precision: fp32, evaluation: {batch_size: 32}}}",
         "{model: {preset: gpt2}, training: {precision: bf16, lora: {rank: 64}}}",
         "{model: {preset: gpt2}, training: {mode: inference, precision: fp32}}",
+        "{model: {preset: gpt2}, training: {preference: dpo}}",
+        "{model: {preset: gpt2}, training: {preference: dpo, lora: {rank: 8}}}",
         "{model: {preset: fno-2d}, training: {precision: fp32}}",
         "{model: {preset: gpt2}, parallel: {num_gpus: 4}}",
         "{model: {preset: gpt2}, parallel: {num_gpus: 4, fsdp: full}}",

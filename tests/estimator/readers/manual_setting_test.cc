@@ -12,6 +12,8 @@ TEST(ByHandTest, EveryChangeHasWordsThatSomebodyCanType) {
             "bitsandbytes.optim.AdamW8bit for the optimizer");
   EXPECT_EQ(manual_setting({"training.attention", Node::string("flash")}),
             "attn_implementation=\"flash_attention_2\" where the model is loaded");
+  EXPECT_EQ(manual_setting({"training.preference.reference", Node::string("precomputed")}),
+            "DPOConfig(precompute_ref_log_probs=True) and no ref_model for DPOTrainer");
   Node targets = Node::list();
   for (const char* name : {"q_proj", "v_proj"}) targets.append(Node::string(name));
   EXPECT_EQ(manual_setting({"training.lora.targets", targets}),

@@ -72,6 +72,18 @@ TEST(TrainerFilesTest, AMethodWithoutAReferenceHasNone) {
   EXPECT_EQ(value_in(parsed, "training.preference.reference"), "none");
 }
 
+TEST(TrainerFilesTest, AxolotlsAdaptersAreTheirOwnReference) {
+  const auto reference = [](const std::string& more) {
+    const ParsedFile parsed = parse_config(
+        ("{base_model: a/b-8B, sequence_len: 64, rl: dpo, lora_r: 8" + more + "}").c_str());
+    EXPECT_TRUE(parsed.unread.empty()) << more;
+    return value_in(parsed, "training.preference.reference");
+  };
+  EXPECT_EQ(reference(", adapter: lora"), "disabled-adapter");
+  EXPECT_EQ(reference(", adapter: lora, rl_adapter_ref_model: true"), "");
+  EXPECT_EQ(reference(""), "");
+}
+
 TEST(TrainerFilesTest, LlamaFactoryTrainsTheLastLayersOrTheOnesItsSectionsName) {
   const ParsedFile freeze = parse_config(
       "{model_name_or_path: gpt2, finetuning_type: freeze, freeze_trainable_layers: 3, cutoff_len: "
