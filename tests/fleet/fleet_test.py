@@ -177,7 +177,8 @@ class FleetTest(cluster.ClusterTest):
         self.assertIn("n6", row["problem"])
         self.assertIn("power supply", row["problem"])
         self.assertEqual(answer["merge"]["state"], "done")
-        self.slurm.run(["scontrol", "update", "NodeName=n6", "State=RESUME"])
+        if self.slurm.states()["n6"] != "idle":  # ReturnToService may have brought it back already
+            self.slurm.run(["scontrol", "update", "NodeName=n6", "State=RESUME"])
         self.slurm.wait_for(lambda: self.slurm.states()["n6"] == "idle", "n6 idle")
 
     def latencies(self):
