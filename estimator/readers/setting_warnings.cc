@@ -63,6 +63,26 @@ void name_idle_extents(const Node& document, const Job& job, std::vector<std::st
   }
 }
 
+void name_idle_tokens(const Job& job, std::vector<std::string>& warnings) {
+  const TrainingSpec& training = job.training;
+  if (training.mode == Mode::kGenerate || training.settings.new_tokens == 0) return;
+  warnings.push_back(fmt::format(
+      "training.new_tokens is set, but training.mode is {}: nothing is generated (--mode generate)",
+      enum_name(training.mode)));
+}
+
+// Tensor and pipeline parallelism divide the GPUs into groups of equal size.
+void name_impossible_groups(const Node& document, const Job& job,
+                            std::vector<std::string>& warnings) {
+  const ParallelSpec& parallel = job.parallel;
+  const std::int64_t group = parallel.tensor * parallel.pipeline;
+  if (value_at(document, "parallel.num_gpus") == nullptr || parallel.num_gpus % group == 0) return;
+  warnings.push_back(fmt::format(
+      "parallel.num_gpus is {}, no multiple of the {} that tensor x pipeline parallelism need: no "
+      "such run starts; the figures are those of a GPU of {}",
+      parallel.num_gpus, group, group));
+}
+
 int capability_of(const TargetSpec& target) {
   const Gpu* gpu = target.gpu.empty() ? nullptr : find_gpu(target.gpu);
   return gpu != nullptr ? gpu->compute_capability() : target.compute_capability;
@@ -109,6 +129,8 @@ std::vector<std::string> setting_warnings(const Node& document, const Job& job) 
   std::vector<std::string> warnings;
   if (job.model.trace() != nullptr) return warnings;
   name_idle_extents(document, job, warnings);
+  name_idle_tokens(job, warnings);
+  name_impossible_groups(document, job, warnings);
   name_refused_attention(job, warnings);
   name_untrained_weights(document, job, warnings);
   return warnings;

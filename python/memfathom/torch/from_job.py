@@ -120,7 +120,7 @@ class Step:
         if settings.mode == "generate":
             with torch.no_grad(), scope:
                 options = {"cache_implementation": "static"} if settings.kv_cache == "static" else {}
-                self.model.generate(**self.make_batch(False), max_new_tokens=int(settings.extents.get("new_tokens", 32)), do_sample=False, eos_token_id=None, **options)
+                self.model.generate(**self.make_batch(False), max_new_tokens=int(settings.extents.get("new_tokens", 128)), do_sample=False, eos_token_id=None, **options)
             return
         if settings.mode == "inference":
             with torch.no_grad(), scope:

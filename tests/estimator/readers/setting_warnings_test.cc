@@ -58,6 +58,24 @@ TEST(SettingWarningsTest, FlashAttentionIsRefusedInFp32AndBeforeAmpere) {
               IsEmpty());
 }
 
+TEST(SettingWarningsTest, NewTokensAreGeneratedInOneModeOnly) {
+  const std::string model = "model: {preset: gpt2}\n";
+  EXPECT_THAT(warnings_of(model + "training: {sequence_length: 8, new_tokens: 64}"),
+              ElementsAre(HasSubstr("training.mode is train: nothing is generated")));
+  EXPECT_THAT(warnings_of(model + "training: {sequence_length: 8, new_tokens: 64, mode: generate}"),
+              IsEmpty());
+}
+
+TEST(SettingWarningsTest, GroupsOfGpusHaveToBeWhole) {
+  const std::string job = "model: {preset: llama-2-7b}\ntraining: {sequence_length: 8}\nparallel: ";
+  EXPECT_THAT(warnings_of(job + "{num_gpus: 2, tensor: 4}"),
+              ElementsAre(HasSubstr("no multiple of the 4")));
+  EXPECT_THAT(warnings_of(job + "{num_gpus: 12, tensor: 2, pipeline: 4}"),
+              ElementsAre(HasSubstr("no multiple of the 8")));
+  EXPECT_THAT(warnings_of(job + "{num_gpus: 8, tensor: 4}"), IsEmpty());
+  EXPECT_THAT(warnings_of(job + "{tensor: 4}"), IsEmpty());
+}
+
 TEST(SettingWarningsTest, QuantizedWeightsNeedAdaptersToBeTrained) {
   const std::string model = "model: {preset: gpt2}\n";
   EXPECT_THAT(warnings_of(model + "training: {sequence_length: 8, quantization: nf4}"),
