@@ -105,6 +105,7 @@ void read_qwen_experts(const Node& config, std::int64_t experts, std::int64_t pe
 
 void read_qwen3_moe(const Node& config, const ModelSettings& settings, LlamaConfig& cfg) {
   read_qwen3(config, settings, cfg);
+  cfg.mixes_windows = false;  // all layers have one, or none
   read_qwen_experts(config, 128, 8, 768, cfg);
 }
 
@@ -479,7 +480,10 @@ constexpr LlamaVariant kLlamaVariants[] = {
      .read = read_qwen2,
      .family = kTensorParallel,
      .rotary = {{4, 45}, {4, 45}, {4, 45}}},
-    {.type = "qwen2_moe", .read = read_qwen2_moe, .rotary = {{4, 45}, {4, 45}, {4, 45}}},
+    {.type = "qwen2_moe",
+     .read = read_qwen2_moe,
+     .rotary = {{4, 45}, {4, 45}, {4, 45}},
+     .windows_in_even_layers = true},
     {.type = "qwen3",
      .read = read_qwen3,
      .family = {.since = {4, 51}, .has_tensor_parallel = true}},
