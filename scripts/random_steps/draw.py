@@ -2,7 +2,7 @@
 import copy
 import random
 
-from . import images, layers
+from . import images, layers, odd_layers, options
 from .configs import FIXED_SIZE, HEADS, LACKING, OWN_HEADS, PRESETS, population
 
 STACK = {"framework": "pytorch"}
@@ -98,7 +98,7 @@ def _loop(rng, training, precisions=PRECISIONS):
         training["zero_grad"] = "before_backward"
 
 
-def _of_family(rng):
+def _of_family(rng, seed):
     family = copy.deepcopy(rng.choice(population()))
     family["config"] = config = _resized(rng, family["config"])
     _with_head(rng, family)
@@ -126,10 +126,11 @@ def _of_family(rng):
         training["attention"] = "eager"
     if training["mode"] == "train" and "tokens" in family["input"] and rng.random() < 0.1:
         training["label_smoothing"] = 0.1
+    options.vary(seed, family, training)
     return {"id": family["name"], "model": {"config": config}, "training": training}
 
 
-def _of_images(rng):
+def _of_images(rng, seed):
     family = copy.deepcopy(rng.choice(images.CONFIGS))
     config = family["config"]
     kind = config["model_type"]
@@ -152,7 +153,7 @@ def _of_images(rng):
     return {"id": family["name"], "model": {"config": config}, "training": training}
 
 
-def _of_preset(rng):
+def _of_preset(rng, seed):
     name = rng.choice(PRESETS)
     size = 299 if name == "inception_v3" else 224 if name in FIXED_SIZE else rng.choice((96, 128, 160, 224))
     training = {"mode": "train", "batch_size": rng.randint(2, 7), "image_size": size}
@@ -165,10 +166,13 @@ def _of_preset(rng):
     return {"id": name, "model": {"preset": name, "num_classes": rng.choice((10, 37, 1000))}, "training": training}
 
 
-def _of_layers(rng):
+def _of_layers(rng, seed):
     model = layers.draw(rng)
     training = {"mode": "train", "batch_size": rng.randint(2, 7)}
     _loop(rng, training, ("fp32", "bf16", "amp-bf16", "amp-fp16"))
+    others = random.Random(f"layers of {seed}")
+    if others.random() < 0.5:
+        model = odd_layers.draw(others)
     if any(layer["type"] == "fno_block" for layer in model["layers"]):
         training["precision"] = "fp32"  # cuFFT has no bf16
         for key in ("gradient_clipping", "grad_scaler"):  # fake tensors cannot scale complex gradients by a real factor
@@ -183,4 +187,4 @@ def job_of(seed):
     """The kind of job and the job."""
     rng = random.Random(seed)
     kind, = rng.choices(list(KINDS), [share for _, share in KINDS.values()])
-    return kind, KINDS[kind][0](rng) | {"allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}}
+    return kind, KINDS[kind][0](rng, seed) | {"allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}}
