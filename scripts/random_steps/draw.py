@@ -12,6 +12,7 @@ HAS_FUSED = ("adamw", "adam", "sgd", "sgd-momentum", "adagrad")
 PRECISIONS = ("fp32", "bf16", "bf16", "fp16", "amp-bf16", "amp-bf16", "amp-fp16")
 NO_CHECKPOINTS = ("albert", "convnext", "convnextv2", "swin")
 PAIRS = (("num_attention_heads", "hidden_size"), ("n_head", "n_embd"), ("n_heads", "dim"), ("n_head", "hidden_size"), ("num_heads", "hidden_size"), ("n_heads", "d_model"))
+LANGUAGE_HEADS = ("ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForConditionalGeneration")
 KEPT = ("swin", "convnext", "convnextv2", "hubert", "wav2vec2", "codegen", "opt")  # whose widths belong together in ways of their own
 
 
@@ -120,6 +121,8 @@ def _of_family(rng, seed):
             training["checkpoint_reentrant"] = rng.random() < 0.25
         if rng.random() < 0.35:
             training["lora"] = _lora(rng, family["lora_targets"])
+            if training["lora"]["targets"] == ["all-linear"] and not any(head in config["architectures"][0] for head in LANGUAGE_HEADS):
+                training["lora"]["targets"] = family["lora_targets"]  # PEFT would adapt heads of classes, too (docs/families.md)
             if training["lora"]["precision"] == "base":
                 training["lora"]["precision"] = training["precision"] if training["precision"] in ("bf16", "fp16") else "fp32"
     if rng.random() < 0.2:
@@ -150,6 +153,8 @@ def _of_images(rng, seed):
     if "freeze" not in training and rng.random() < 0.3:
         training["lora"] = _lora(rng, family["lora_targets"])
         training["lora"]["precision"] = "fp32"
+        if kind in images.TWO_TOWERS and training["lora"]["targets"] == ["all-linear"]:
+            training["lora"]["targets"] = family["lora_targets"]
     return {"id": family["name"], "model": {"config": config}, "training": training}
 
 

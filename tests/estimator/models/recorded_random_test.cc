@@ -156,6 +156,19 @@ const Recorded kRecorded[] = {
         "optimizer": {"name": "sgd"}, "sequence_length": 128, "precision": "bf16", "attention": "eager"}, "allocator": {"backend":
         "none"}, "target": {"gpu": "a100-80gb"}})",
      10796544, 11052032, 3464704, 858624},
+    {"Seed-OSS drops by default",
+     R"({"model": {"config": {"model_type": "seed_oss", "architectures": ["SeedOssForCausalLM"], "hidden_size": 128,
+        "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 500,
+        "head_dim": 32}}, "training": {"mode": "train", "batch_size": 2, "optimizer": {"name": "sgd"}, "sequence_length": 200,
+        "precision": "bf16"}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
+     9779712, 10171904, 2302976, 572032},
+    {"Ministral makes both masks",
+     R"({"model": {"config": {"model_type": "ministral", "architectures": ["MinistralForCausalLM"], "hidden_size": 128,
+        "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 500,
+        "head_dim": 32, "sliding_window": 64}}, "training": {"mode": "train", "batch_size": 2, "optimizer": {"name": "sgd"},
+        "sequence_length": 200, "precision": "bf16", "attention": "eager", "lora": {"rank": 4, "targets": ["q_proj"], "dropout": 0,
+        "precision": "fp32"}}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
+     12956672, 13246464, 1174016, 574336},
 };
 // clang-format on
 
