@@ -77,7 +77,7 @@ OPTIONS = {
     "nemotron": COMMON | BIASED | {"mlp_bias": (True, False), "head_dim": (20, 32)},
     "olmo": COMMON | BIASED, "olmo2": COMMON | BIASED, "olmo3": COMMON | BIASED,
     "olmoe": COMMON | BIASED | {"output_router_logits": (True, False), "norm_topk_prob": (True, False), "num_experts_per_tok": (1, 2)},
-    "opt": {"dropout": DROPOUT, "attention_dropout": DROPOUT, "activation_function": ACTIVATIONS, "do_layer_norm_before": (True, False), "word_embed_proj_dim": (128, 64), "enable_bias": (True, False), "layer_norm_elementwise_affine": (True, False)},
+    "opt": {"dropout": DROPOUT, "attention_dropout": DROPOUT, "activation_function": ACTIVATIONS, "do_layer_norm_before": (True, False), "word_embed_proj_dim": (128, 64), "enable_bias": (True, False)},
     "phi": {"resid_pdrop": DROPOUT, "embd_pdrop": DROPOUT, "attention_dropout": DROPOUT, "hidden_act": ACTIVATIONS, "qk_layernorm": (True, False), "partial_rotary_factor": (0.5, 1.0)},
     "phi3": {"resid_pdrop": DROPOUT, "embd_pdrop": DROPOUT, "attention_dropout": DROPOUT, "hidden_act": ACTIVATIONS, "sliding_window": (None, 64), "partial_rotary_factor": (0.5, 1.0)},
     "qwen2": COMMON | WINDOWS,

@@ -191,5 +191,13 @@ TEST(RecordedRandomJobs, FreezingTheLanguageModelOfATextModelIsRefused) {
   EXPECT_THROW(run_recorded(job), Error);
 }
 
+TEST(RecordedRandomJobs, OptWithNormsWithoutWeightsIsRefused) {
+  const std::string job = recorded_job(R"({"model_type": "opt", "hidden_size": 64, "ffn_dim": 64,
+      "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 100,
+      "max_position_embeddings": 64, "layer_norm_elementwise_affine": false})",
+                                       R"("sequence_length": 8)");
+  EXPECT_THROW(run_recorded(job), Error);
+}
+
 }  // namespace
 }  // namespace memfathom
