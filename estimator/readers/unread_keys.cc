@@ -106,6 +106,7 @@ constexpr auto kTellingWords = std::to_array<TellingWord>({
     {"heads", "model"},
     {"embed", "model"},
     {"expert", "model"},
+    {"output_router_logits", "model"},
     {"block", "model"},
     {"modes", "model"},
     {"mode1", "model"},
@@ -267,12 +268,14 @@ bool is_below(std::string_view path, std::string_view section) {
 
 // Keys of a config.json that change nothing as nearly every file has them, and do where they are
 // set (transformers' configuration_utils.py, modeling_utils.py and modeling_bert.py): layers that
-// read another network's states, attention maps that are kept, checkpointing, another attention.
+// read another network's states, attention maps and hidden states that are kept, the loss that
+// balances experts, checkpointing, another attention.
 bool is_set_to_change(const Node& entry) {
   const std::string_view key = entry.key();
   if (entry.is_bool()) {
     return entry.as_bool() && (key == "add_cross_attention" || key == "output_attentions" ||
-                               key == "gradient_checkpointing");
+                               key == "output_hidden_states" || key == "use_weighted_layer_sum" ||
+                               key == "output_router_logits" || key == "gradient_checkpointing");
   }
   if (!entry.is_string()) return false;
   if (key == "position_embedding_type") return entry.as_string().starts_with("relative_key");

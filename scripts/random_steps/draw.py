@@ -2,7 +2,7 @@
 import copy
 import random
 
-from . import images, layers
+from . import images, layers, odd_layers, options
 from .configs import FIXED_SIZE, HEADS, LACKING, OWN_HEADS, PRESETS, population
 
 STACK = {"framework": "pytorch"}
@@ -12,6 +12,7 @@ HAS_FUSED = ("adamw", "adam", "sgd", "sgd-momentum", "adagrad")
 PRECISIONS = ("fp32", "bf16", "bf16", "fp16", "amp-bf16", "amp-bf16", "amp-fp16")
 NO_CHECKPOINTS = ("albert", "convnext", "convnextv2", "swin")
 PAIRS = (("num_attention_heads", "hidden_size"), ("n_head", "n_embd"), ("n_heads", "dim"), ("n_head", "hidden_size"), ("num_heads", "hidden_size"), ("n_heads", "d_model"))
+LANGUAGE_HEADS = ("ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForConditionalGeneration")
 KEPT = ("swin", "convnext", "convnextv2", "hubert", "wav2vec2", "codegen", "opt")  # whose widths belong together in ways of their own
 
 
@@ -98,7 +99,7 @@ def _loop(rng, training, precisions=PRECISIONS):
         training["zero_grad"] = "before_backward"
 
 
-def _of_family(rng):
+def _of_family(rng, seed):
     family = copy.deepcopy(rng.choice(population()))
     family["config"] = config = _resized(rng, family["config"])
     _with_head(rng, family)
@@ -120,16 +121,19 @@ def _of_family(rng):
             training["checkpoint_reentrant"] = rng.random() < 0.25
         if rng.random() < 0.35:
             training["lora"] = _lora(rng, family["lora_targets"])
+            if training["lora"]["targets"] == ["all-linear"] and not any(head in config["architectures"][0] for head in LANGUAGE_HEADS):
+                training["lora"]["targets"] = family["lora_targets"]  # PEFT would adapt heads of classes, too (docs/families.md)
             if training["lora"]["precision"] == "base":
                 training["lora"]["precision"] = training["precision"] if training["precision"] in ("bf16", "fp16") else "fp32"
     if rng.random() < 0.2:
         training["attention"] = "eager"
     if training["mode"] == "train" and "tokens" in family["input"] and rng.random() < 0.1:
         training["label_smoothing"] = 0.1
+    options.vary(seed, family, training)
     return {"id": family["name"], "model": {"config": config}, "training": training}
 
 
-def _of_images(rng):
+def _of_images(rng, seed):
     family = copy.deepcopy(rng.choice(images.CONFIGS))
     config = family["config"]
     kind = config["model_type"]
@@ -149,10 +153,12 @@ def _of_images(rng):
     if "freeze" not in training and rng.random() < 0.3:
         training["lora"] = _lora(rng, family["lora_targets"])
         training["lora"]["precision"] = "fp32"
+        if kind in images.TWO_TOWERS and training["lora"]["targets"] == ["all-linear"]:
+            training["lora"]["targets"] = family["lora_targets"]
     return {"id": family["name"], "model": {"config": config}, "training": training}
 
 
-def _of_preset(rng):
+def _of_preset(rng, seed):
     name = rng.choice(PRESETS)
     size = 299 if name == "inception_v3" else 224 if name in FIXED_SIZE else rng.choice((96, 128, 160, 224))
     training = {"mode": "train", "batch_size": rng.randint(2, 7), "image_size": size}
@@ -165,10 +171,13 @@ def _of_preset(rng):
     return {"id": name, "model": {"preset": name, "num_classes": rng.choice((10, 37, 1000))}, "training": training}
 
 
-def _of_layers(rng):
+def _of_layers(rng, seed):
     model = layers.draw(rng)
     training = {"mode": "train", "batch_size": rng.randint(2, 7)}
     _loop(rng, training, ("fp32", "bf16", "amp-bf16", "amp-fp16"))
+    others = random.Random(f"layers of {seed}")
+    if others.random() < 0.5:
+        model = odd_layers.draw(others)
     if any(layer["type"] == "fno_block" for layer in model["layers"]):
         training["precision"] = "fp32"  # cuFFT has no bf16
         for key in ("gradient_clipping", "grad_scaler"):  # fake tensors cannot scale complex gradients by a real factor
@@ -183,4 +192,4 @@ def job_of(seed):
     """The kind of job and the job."""
     rng = random.Random(seed)
     kind, = rng.choices(list(KINDS), [share for _, share in KINDS.values()])
-    return kind, KINDS[kind][0](rng) | {"allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}}
+    return kind, KINDS[kind][0](rng, seed) | {"allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}}

@@ -31,7 +31,9 @@ def batch_of(job, dtype):
         return {"input_ids": torch.zeros(count, length, dtype=torch.int64).cuda(), **pixels_of(config, count, size, dtype), "return_loss": True}
     images = training["num_images"]
     tokens = torch.full((count, length), 10)
-    tokens[:, :images * tokens_of_image(config, size)] = IMAGE_TOKEN
+    each = tokens_of_image(config, size)
+    for image in range(images):  # a token of text parts them: Qwen counts the images by it
+        tokens[:, image * (each + 1):image * (each + 1) + each] = IMAGE_TOKEN
     batch = {"input_ids": tokens.cuda(), "labels": tokens.cuda(), **(pixels_of(config, count * images, size, dtype) if images else {})}
     kinds = {"paligemma": "token_type_ids", "gemma3": "token_type_ids", "qwen2_vl": "mm_token_type_ids"}.get(config["model_type"])
     if kinds:

@@ -2,8 +2,12 @@
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
 
-MODULES = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "leaky_relu": nn.LeakyReLU, "elu": nn.ELU, "softplus": nn.Softplus, "mish": nn.Mish, "hardswish": nn.Hardswish}
+MODULES = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "leaky_relu": nn.LeakyReLU, "elu": nn.ELU, "softplus": nn.Softplus, "mish": nn.Mish, "hardswish": nn.Hardswish,
+           "relu6": nn.ReLU6, "selu": nn.SELU, "prelu": nn.PReLU, "gelu_pytorch_tanh": lambda: nn.GELU(approximate="tanh")}
+NORMS = {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: nn.BatchNorm2d, 5: nn.BatchNorm3d}  # by the ranks of what they get
+CONVOLUTIONS = {"conv1d": nn.Conv1d, "conv2d": nn.Conv2d, "conv3d": nn.Conv3d, "conv_transpose2d": nn.ConvTranspose2d}
 
 
 class Residual(nn.Module):
@@ -22,6 +26,47 @@ class Concat(nn.Module):
 
     def forward(self, x):
         return torch.cat([branch(x) for branch in self.branches], 1)
+
+
+class Checkpoint(nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = layers
+
+    def forward(self, x):
+        return checkpoint(self.layers, x, use_reentrant=False)
+
+
+class Positions(nn.Module):
+    def __init__(self, length, size):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(length, size))
+
+    def forward(self, x):
+        return x + self.weight[:x.size(1)]
+
+
+class Attention(nn.Module):
+    def __init__(self, spec):
+        super().__init__()
+        self.need_weights = spec["need_weights"]
+        self.attention = nn.MultiheadAttention(spec["hidden"], spec["heads"], spec["dropout"], batch_first=True)
+
+    def forward(self, x):
+        return self.attention(x, x, x, need_weights=self.need_weights)[0]
+
+
+class Crop(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+
+    def forward(self, x):
+        left, right, top, bottom = self.size
+        return x[..., top:x.size(-2) - bottom, left:x.size(-1) - right]
+
+
+WHOLE = {"residual": Residual, "checkpoint": Checkpoint}
 
 
 class FourierBlock(nn.Module):
@@ -46,41 +91,45 @@ class FourierBlock(nn.Module):
 
 
 def _convolution(kind, spec, size):
-    made = kind(size, spec["out"], spec["kernel"], **{k: spec[k] for k in ("stride", "padding", "groups", "bias") if k in spec})
+    made = kind(size, spec["out"], spec["kernel"], **{k: spec[k] for k in ("stride", "padding", "dilation", "groups", "bias") if k in spec})
     return made, spec["out"]
 
 
-def _module(spec, size):
+def _module(spec, size, rank):
     """The module of a layer after `size` channels or features, and how many follow."""
     kind = spec["type"]
     if kind in MODULES:
         return MODULES[kind](**({"inplace": True} if spec.get("inplace") else {})), size
     if kind == "linear":
         return nn.Linear(size, spec["out"], spec.get("bias", True)), spec["out"]
-    if kind == "conv2d":
-        return _convolution(nn.Conv2d, spec, size)
-    if kind == "conv_transpose2d":
-        return _convolution(nn.ConvTranspose2d, spec, size)
-    if kind == "residual":
-        return Residual(_sequence(spec["layers"], size)[0]), size
+    if kind in CONVOLUTIONS:
+        return _convolution(CONVOLUTIONS[kind], spec, size)
+    if kind in WHOLE:
+        return WHOLE[kind](_sequence(spec["layers"], size, rank)[0]), size
     if kind == "concat":
-        parts = [_sequence(branch, size) for branch in spec["branches"]]
+        parts = [_sequence(branch, size, rank) for branch in spec["branches"]]
         return Concat([part for part, _ in parts]), sum(out for _, out in parts)
     if kind == "fno_block":
         return FourierBlock(spec["width"], spec["modes"]), size
-    simple = {"layer_norm": lambda: nn.LayerNorm(size), "dropout": lambda: nn.Dropout(spec["p"]), "group_norm": lambda: nn.GroupNorm(spec["groups"], size),
-              "instance_norm": lambda: nn.InstanceNorm2d(size, affine=True), "max_pool2d": lambda: nn.MaxPool2d(spec["kernel"]), "avg_pool2d": lambda: nn.AvgPool2d(spec["kernel"]),
+    if kind == "embedding":
+        return nn.Embedding(spec["vocab"], spec["size"]), spec["size"]
+    if kind == "pixel_shuffle":
+        return nn.PixelShuffle(spec["factor"]), size // spec["factor"] ** 2
+    simple = {"layer_norm": lambda: nn.LayerNorm(size), "rms_norm": lambda: nn.RMSNorm(size), "dropout": lambda: nn.Dropout(spec["p"], spec.get("inplace", False)), "position_embedding": lambda: Positions(spec["length"], size),
+              "multihead_attention": lambda: Attention(spec), "pad": lambda: nn.ZeroPad2d(spec["size"]), "crop": lambda: Crop(spec["size"]), "group_norm": lambda: nn.GroupNorm(spec["groups"], size),
+              "instance_norm": lambda: nn.InstanceNorm2d(size, affine=True), "max_pool2d": lambda: nn.MaxPool2d(spec["kernel"], spec.get("stride"), spec.get("padding", 0)),
+              "avg_pool2d": lambda: nn.AvgPool2d(spec["kernel"], spec.get("stride"), spec.get("padding", 0)),
               "adaptive_avg_pool2d": lambda: nn.AdaptiveAvgPool2d(spec["size"]), "flatten": nn.Flatten, "upsample": lambda: nn.Upsample(scale_factor=spec["scale"], mode=spec["mode"])}
     return simple[kind](), size
 
 
-def _sequence(layers, size, is_image=True):
+def _sequence(layers, size, rank=4):
     made = []
     for spec in layers:
         if spec["type"] == "batch_norm":
-            module = (nn.BatchNorm2d if is_image else nn.BatchNorm1d)(size)
+            module = NORMS[rank](size)
         else:
-            module, size = _module(spec, size)
+            module, size = _module(spec, size, rank)
         made.append(module)
     return nn.Sequential(*made), size
 
@@ -97,7 +146,7 @@ def module_of(model):
     shape, layers = model["input"]["shape"], model["layers"]
     if any(layer["type"] == "fno_block" for layer in layers):
         return _operator(layers, shape[0])
-    return _sequence(layers, shape[0], len(shape) == 3)[0]
+    return _sequence(layers, shape[0], len(shape) + 1)[0]
 
 
 LOSSES = {"cross_entropy": F.cross_entropy, "mse": F.mse_loss, "l1": F.l1_loss, "smooth_l1": F.smooth_l1_loss, "binary_cross_entropy_with_logits": F.binary_cross_entropy_with_logits}

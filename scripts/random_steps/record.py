@@ -18,6 +18,7 @@ from memfathom.torch import from_job, job_keys, models  # noqa: E402
 from memfathom.torch.recorder import Recorder  # noqa: E402
 
 BLOCK = 512
+OWN_KEYS = ("num_images", "freeze", "padding_mask", "hold_output")  # of training: those that from_job does not know
 
 
 def rounded(size):
@@ -45,15 +46,24 @@ def adds_out_of_place():
     Recorder._is_sole_owner = staticmethod(lambda tensor: False)
 
 
+def _padding(shape):
+    """A mask with one token of padding: a mask of ones alone is dropped by transformers."""
+    mask = torch.ones(shape, dtype=torch.int64)
+    mask[0, -1] = 0
+    return mask.cuda()
+
+
 class FamilyStep(from_job.Step):
     """A step of a model of transformers. As in memfathom's accounts of tensors, the batch stays, and the script has a name for the loss until the next one is
     there: the graph's nodes live as long, and with them the inputs of checkpoints."""
 
-    kept = last = None
+    kept = last = held = None
 
     def __init__(self, settings, job):
         self.job = job
         super().__init__(settings, job["model"].get("config", {}), "")
+        if settings.optimizer == "adafactor" and self.optimizer is not None:
+            self.optimizer = torch.optim.Adafactor(self.trained)  # PyTorch's, as memfathom's; from_job has that of transformers' Trainer
 
     def make_model(self, config, folder):
         made = super().make_model(config, folder)
@@ -67,9 +77,16 @@ class FamilyStep(from_job.Step):
     def batch(self, training):
         if image_batches.reads_images(self.job["model"]["config"]):
             return image_batches.batch_of(self.job, self.settings.dtype)
-        return super().make_batch(training)
+        batch = super().make_batch(training)
+        return batch | ({"attention_mask": _padding(batch["input_ids"].shape)} if self.job["training"].get("padding_mask") else {})
+
+    def call(self, training):
+        if not (training and self.job["training"].get("use_cache")):
+            return super().call(training)
+        return self.model(**self.make_batch(training), use_cache=True)
 
     def loss(self, output):
+        self.held = output if self.job["training"].get("hold_output") else None
         self.last = self.loss_of(output)
         return self.last
 
@@ -101,14 +118,14 @@ class ScriptStep(FamilyStep):
             size = self.settings.extents["image_size"]
             x, target = torch.zeros(count, 3, size, size, dtype=dtype), torch.zeros(count, dtype=torch.int64)
         else:
-            x = torch.zeros(count, *model["input"]["shape"], dtype=dtype)
+            x = torch.zeros(count, *model["input"]["shape"], dtype=torch.int64 if "dtype" in model["input"] else dtype)
             target = modules.target_of(model, self._output_shape(x), dtype)
         return {"x": x.cuda(), "target": target.cuda()} if training else {"x": x.cuda()}
 
     def _output_shape(self, x):
         """On the meta device, so that nothing is recorded."""
         with torch.device("meta"):
-            return modules.module_of(self.job["model"])(torch.zeros(x.shape)).shape
+            return modules.module_of(self.job["model"])(torch.zeros(x.shape, dtype=torch.float32 if x.is_floating_point() else x.dtype)).shape
 
     def call(self, training):
         y = self.model(self.make_batch(training)["x"])
@@ -135,7 +152,7 @@ def _with_auxiliaries(outputs):
 
 def _settings(job):
     """The settings of a job whose model is described by `model` as a whole."""
-    known = dict(job, training={k: v for k, v in job["training"].items() if k not in ("num_images", "freeze")})
+    known = dict(job, training={k: v for k, v in job["training"].items() if k not in OWN_KEYS})
     if "config" not in job["model"]:
         known["model"] = {"config": {}}
     return job_keys.Settings(known)

@@ -49,6 +49,14 @@ class QuestionsTest(unittest.TestCase):
 
         recorded_lines(work)
 
+    def test_lists_of_the_gpus_numbers_become_tensors(self):
+        def work():
+            largest = torch.arange(5, device="cuda").max()
+            self.assertEqual(torch.tensor([[largest], [largest]], device="cuda").shape, (2, 1))
+            self.assertEqual(torch.as_tensor([largest, largest]).tolist(), [4, 4])
+
+        recorded_lines(work)
+
     def test_properties_are_those_of_the_asked_gpu(self):
         def work():
             properties = torch.cuda.get_device_properties(0)

@@ -233,7 +233,7 @@ Tensor math_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in
     allowed = session.full(square, DType::kBool, 1);  // the negated mask, for masked_fill
   }
   const Tensor q = mul_scalar(q32, root);
-  const std::int64_t groups = q_in.size(1) / k_in.size(1);
+  const std::int64_t groups = options.enable_gqa ? q_in.size(1) / k_in.size(1) : 1;
   const Tensor keys = repeat_interleave_heads(k32, groups);
   const Tensor values = repeat_interleave_heads(v32, groups);
   Tensor scores;
@@ -288,6 +288,7 @@ AttentionImplementation choose_attention(const FrameworkPolicy& policy,
                                          std::int64_t head_size, bool grouped) {
   if (options.implementation != AttentionImplementation::kAuto) return options.implementation;
   if (!policy.has_fused_attention) return AttentionImplementation::kMath;
+  if (grouped && !options.enable_gqa) return AttentionImplementation::kMath;
   const bool flash_possible = is_16bit_float(dtype) && policy.compute_capability >= 80 &&
                               !options.mask && head_size <= 256 &&
                               (!grouped || policy.attention_has_gqa);

@@ -31,6 +31,7 @@ std::optional<AttentionImplementation> parse_attention(std::string_view name);
 struct AttentionOptions {
   AttentionImplementation implementation = AttentionImplementation::kAuto;
   bool causal = true;
+  bool enable_gqa = true;  // otherwise fewer heads of k and v are broadcast, which no kernel does
   double dropout = 0;
   std::optional<double> scale;  // 1 / sqrt(head size) if absent
   Tensor mask;                  // bool or floating, broadcast to [b, heads, s, t]; undefined: none

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "kernels/framework/ops/arithmetic.h"
+#include "kernels/framework/tensor/broadcast.h"
 #include "kernels/framework/tensor/recording.h"
 
 namespace memfathom {
@@ -88,15 +89,16 @@ Tensor joined(std::span<const Tensor> parts, int dim) {
   const Tensor& first = parts.front();
   Shape shape = first.shape();
   shape[dim] = 0;
+  DType dtype = first.dtype();
   bool channels_last = first.rank() == 4;
   for (const Tensor& part : parts) {
     shape[dim] += part.size(dim);
+    dtype = promote(dtype, part.dtype());
     channels_last = channels_last && !part.is_contiguous() &&
                     part.strides() == channels_last_strides(part.shape());
   }
   Tensor out = first.session().empty_strided(
-      shape, channels_last ? channels_last_strides(shape) : contiguous_strides(shape),
-      first.dtype());
+      shape, channels_last ? channels_last_strides(shape) : contiguous_strides(shape), dtype);
   std::int64_t begin = 0;
   for (const Tensor& part : parts) {
     if (first.session().computes()) {

@@ -45,6 +45,7 @@ def pretend(recorder, gpu, patches, originals):
     patches.set(torch, "compile", compile)
     _run_scripted_code_as_python(recorder, patches)
     _give_lengths_as_lists(patches)
+    _read_tensors_in_lists(patches)
     formatted = torch.Tensor.__format__
     patches.set(torch.Tensor, "__format__", lambda t, how: t.item().__format__(how) if isinstance(t, FakeTensor) and t.dim() == 0 else formatted(t, how))
     patches.set(torch.nn.Module, "compile", lambda module, *a, **k: recorder.guess("torch.compile: recorded as eager execution"))
@@ -76,6 +77,28 @@ def _give_lengths_as_lists(patches):
         return plain(scores, targets, *listed, *args, **kwargs)
 
     patches.set(torch, "ctc_loss", ctc_loss)
+
+
+def _numbers(data):
+    """Lists of numbers where lists of tensors were."""
+    if isinstance(data, (list, tuple)):
+        return [_numbers(entry) for entry in data]
+    return data.tolist() if isinstance(data, torch.Tensor) else data
+
+
+def _read_tensors_in_lists(patches):
+    """torch.tensor([losses.max(), losses.min()]) reads each of them, as PyTorch does, which reads fake tensors with a driver's hooks."""
+    def reading(plain):
+        def tensor(data, *args, **kwargs):
+            first = data
+            while isinstance(first, (list, tuple)) and first:
+                first = first[0]
+            return plain(_numbers(data) if first is not data and isinstance(first, FakeTensor) else data, *args, **kwargs)
+
+        return tensor
+
+    for name in ("tensor", "as_tensor"):
+        patches.set(torch, name, reading(getattr(torch, name)))
 
 
 def _calm_the_engine(patches):

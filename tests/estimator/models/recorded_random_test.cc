@@ -94,6 +94,81 @@ const Recorded kRecorded[] = {
         "vocab_size": 1000, "n_positions": 512}}, "training": {"mode": "generate", "batch_size": 4, "optimizer": {"name": "sgd"},
         "sequence_length": 300, "precision": "bf16", "new_tokens": 4}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
      9202176, 0, 0, 590336},
+    {"cat gives the widest type of its parts",
+     R"({"model": {"input": {"shape": [1, 64, 64]}, "layers": [{"type": "conv2d", "out": 16, "kernel": 3, "padding": 1}, {"type":
+        "concat", "branches": [[], [{"type": "conv2d", "out": 16, "kernel": 2, "stride": 2}, {"type": "upsample", "scale": 2, "mode":
+        "bilinear"}]]}, {"type": "conv2d", "out": 2, "kernel": 1}], "loss": "cross_entropy"}, "training": {"mode": "train",
+        "batch_size": 4, "optimizer": {"name": "sgd"}, "precision": "amp-bf16"}, "allocator": {"backend": "none"}, "target": {"gpu":
+        "a100-80gb"}})",
+     3977216, 3911168, 211456, 1266},
+    {"no fused kernel takes Falcon's single key head",
+     R"({"model": {"config": {"model_type": "falcon", "architectures": ["FalconForCausalLM"], "hidden_size": 256,
+        "num_hidden_layers": 3, "num_attention_heads": 8, "vocab_size": 500}}, "training": {"mode": "train", "batch_size": 2,
+        "optimizer": {"name": "sgd"}, "sequence_length": 200, "precision": "bf16"}, "allocator": {"backend": "none"}, "target":
+        {"gpu": "a100-80gb"}})",
+     24884224, 27226624, 8586240, 2145280},
+    {"DINOv3's eager softmax stays in 16 bits",
+     R"({"model": {"config": {"model_type": "dinov3_vit", "architectures": ["DINOv3ViTModel"], "hidden_size": 96,
+        "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 192, "image_size": 112, "patch_size": 14}}, "training":
+        {"mode": "train", "batch_size": 2, "optimizer": {"name": "sgd"}, "image_size": 112, "precision": "bf16", "attention":
+        "eager"}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
+     2056192, 2118144, 1301504, 281568},
+    {"DistilBERT frees its wide activations before the norm",
+     R"({"model": {"config": {"model_type": "distilbert", "architectures": ["DistilBertForTokenClassification"], "dim": 128,
+        "n_layers": 3, "n_heads": 4, "hidden_dim": 512, "vocab_size": 500, "max_position_embeddings": 512}}, "training": {"mode":
+        "train", "batch_size": 2, "optimizer": {"name": "sgd"}, "sequence_length": 200, "precision": "bf16", "lora": {"rank": 4,
+        "targets": ["q_lin", "v_lin"], "dropout": 0, "precision": "fp32"}}, "allocator": {"backend": "none"}, "target": {"gpu":
+        "a100-80gb"}})",
+     6697472, 6800384, 1518592, 731010},
+    {"and so does ALBERT",
+     R"({"model": {"config": {"model_type": "albert", "architectures": ["AlbertForTokenClassification"], "hidden_size": 128,
+        "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 512, "vocab_size": 500, "max_position_embeddings": 512,
+        "embedding_size": 64}}, "training": {"mode": "train", "batch_size": 2, "optimizer": {"name": "sgd"}, "sequence_length": 200,
+        "precision": "bf16", "lora": {"rank": 4, "targets": ["query", "value"], "dropout": 0, "precision": "fp32"}}, "allocator":
+        {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
+     9308160, 9871872, 580096, 273922},
+    {"the windows of Qwen2-MoE lie in even layers",
+     R"({"model": {"config": {"model_type": "qwen2_moe", "architectures": ["Qwen2MoeForCausalLM"], "hidden_size": 128,
+        "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 500,
+        "num_experts_per_tok": 2, "moe_intermediate_size": 64, "num_experts": 4, "shared_expert_intermediate_size": 128,
+        "use_sliding_window": true, "sliding_window": 64, "max_window_layers": 3}}, "training": {"mode": "train", "batch_size": 2,
+        "optimizer": {"name": "sgd"}, "sequence_length": 200, "precision": "bf16"}, "allocator": {"backend": "none"}, "target":
+        {"gpu": "a100-80gb"}})",
+     11944960, 12337152, 2902016, 721408},
+    {"those of Qwen3-MoE in all",
+     R"({"model": {"config": {"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "hidden_size": 128,
+        "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 500,
+        "num_experts_per_tok": 2, "moe_intermediate_size": 64, "num_experts": 4, "head_dim": 32, "use_sliding_window": true,
+        "sliding_window": 64}}, "training": {"mode": "train", "batch_size": 2, "optimizer": {"name": "sgd"}, "sequence_length": 200,
+        "precision": "bf16"}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
+     11784192, 12176384, 2306048, 572992},
+    {"those of SmolLM3 where no positions are rotated",
+     R"({"model": {"config": {"model_type": "smollm3", "architectures": ["SmolLM3ForCausalLM"], "hidden_size": 128,
+        "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 500,
+        "pad_token_id": 0, "use_sliding_window": true, "sliding_window": 64, "no_rope_layer_interval": 2}}, "training": {"mode":
+        "train", "batch_size": 2, "optimizer": {"name": "sgd"}, "sequence_length": 200, "precision": "bf16"}, "allocator": {"backend":
+        "none"}, "target": {"gpu": "a100-80gb"}})",
+     9603072, 9995264, 2037760, 507264},
+    {"PLBart drops attention weights by default",
+     R"({"model": {"config": {"model_type": "plbart", "architectures": ["PLBartForConditionalGeneration"], "d_model": 128,
+        "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 256,
+        "decoder_ffn_dim": 256, "max_position_embeddings": 512, "vocab_size": 500}}, "training": {"mode": "train", "batch_size": 2,
+        "optimizer": {"name": "sgd"}, "sequence_length": 128, "precision": "bf16", "attention": "eager"}, "allocator": {"backend":
+        "none"}, "target": {"gpu": "a100-80gb"}})",
+     10796544, 11052032, 3464704, 858624},
+    {"Seed-OSS drops by default",
+     R"({"model": {"config": {"model_type": "seed_oss", "architectures": ["SeedOssForCausalLM"], "hidden_size": 128,
+        "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 500,
+        "head_dim": 32}}, "training": {"mode": "train", "batch_size": 2, "optimizer": {"name": "sgd"}, "sequence_length": 200,
+        "precision": "bf16"}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
+     9779712, 10171904, 2302976, 572032},
+    {"Ministral makes both masks",
+     R"({"model": {"config": {"model_type": "ministral", "architectures": ["MinistralForCausalLM"], "hidden_size": 128,
+        "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 500,
+        "head_dim": 32, "sliding_window": 64}}, "training": {"mode": "train", "batch_size": 2, "optimizer": {"name": "sgd"},
+        "sequence_length": 200, "precision": "bf16", "attention": "eager", "lora": {"rank": 4, "targets": ["q_proj"], "dropout": 0,
+        "precision": "fp32"}}, "allocator": {"backend": "none"}, "target": {"gpu": "a100-80gb"}})",
+     12956672, 13246464, 1174016, 574336},
 };
 // clang-format on
 
@@ -113,6 +188,14 @@ TEST(RecordedRandomJobs, FreezingTheLanguageModelOfATextModelIsRefused) {
   const std::string job = recorded_job(R"({"model_type": "llama", "hidden_size": 64,
       "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64, "vocab_size": 100})",
                                        R"("sequence_length": 8, "freeze": ["language_model"])");
+  EXPECT_THROW(run_recorded(job), Error);
+}
+
+TEST(RecordedRandomJobs, OptWithNormsWithoutWeightsIsRefused) {
+  const std::string job = recorded_job(R"({"model_type": "opt", "hidden_size": 64, "ffn_dim": 64,
+      "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 100,
+      "max_position_embeddings": 64, "layer_norm_elementwise_affine": false})",
+                                       R"("sequence_length": 8)");
   EXPECT_THROW(run_recorded(job), Error);
 }
 

@@ -187,7 +187,8 @@ TEST(UnreadKeysTest, AFlagOfAConfigThatIsOffIsHarmlessAndNamedWhereItChangesTheM
             "");
   for (const char* set : {R"("add_cross_attention": true)", R"("output_attentions": true)",
                           R"("gradient_checkpointing": true)", R"("_attn_implementation": "eager")",
-                          R"("attn_implementation": "eager")"}) {
+                          R"("attn_implementation": "eager")", R"("output_hidden_states": true)",
+                          R"("output_router_logits": true)", R"("use_weighted_layer_sum": true)"}) {
     const ParsedFile parsed = config_with(set);
     ASSERT_EQ(parsed.unread.size(), 1u) << set;
     EXPECT_NE(parsed.unread[0].concerns, "") << set;

@@ -86,12 +86,15 @@ std::vector<LlamaLayer> read_llama_layers(const Node& config, const LlamaConfig&
           types->items()[static_cast<std::size_t>(i)].as_string() == "sliding_attention";
     } else if (cfg.mixes_windows) {
       const std::int64_t place = variant.window_pattern_begins_full ? i : i + 1;
-      layer.windowed = pattern > 1 ? place % pattern != 0 : i >= full;
+      layer.windowed = variant.windows_in_even_layers ? i % 2 == 0 && i < full
+                       : pattern > 1                  ? place % pattern != 0
+                                                      : i >= full;
     }
     if (variant.has_no_rope_layers) {
       layer.rotated = rotated != nullptr
                           ? rotated->items()[static_cast<std::size_t>(i)].as_int(0, 1) != 0
                           : (i + 1) % interval != 0;
+      if (types == nullptr) layer.windowed = cfg.mixes_windows && !layer.rotated;
     }
     if (variant.rotary_in_windows_only && cfg.window > 0) layer.rotated = layer.windowed;
     layer.sparse = cfg.experts.experts > 0 && (i + 1) % step == 0 &&

@@ -105,6 +105,7 @@ void read_qwen_experts(const Node& config, std::int64_t experts, std::int64_t pe
 
 void read_qwen3_moe(const Node& config, const ModelSettings& settings, LlamaConfig& cfg) {
   read_qwen3(config, settings, cfg);
+  cfg.mixes_windows = false;  // all layers have one, or none
   read_qwen_experts(config, 128, 8, 768, cfg);
 }
 
@@ -194,7 +195,8 @@ void read_smollm3(const Node& config, const ModelSettings& /*settings*/, LlamaCo
 void read_seed_oss(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
   cfg.qkv_bias = flag_or(config, {"attention_bias"}, true);
   cfg.output_bias = flag_or(config, {"attention_out_bias"}, false);
-  cfg.residual_dropout = probability_or(config, {"residual_dropout"}, 0);
+  cfg.attention_dropout = probability_or(config, {"attention_dropout"}, 0.1);
+  cfg.residual_dropout = probability_or(config, {"residual_dropout"}, 0.1);
 }
 
 void read_latent(const Node& config, LlamaConfig& cfg) {
@@ -322,7 +324,7 @@ void read_exaone4(const Node& config, const ModelSettings& /*settings*/, LlamaCo
 
 void read_ministral(const Node& config, const ModelSettings& /*settings*/, LlamaConfig& cfg) {
   cfg.window = window_or(config, 4096);
-  cfg.mixes_windows = cfg.window > 0 && find_any(config, {"layer_types"}) != nullptr;
+  cfg.mixes_windows = cfg.window > 0;  // the model makes both masks, whichever its layers take
   cfg.qkv_bias = cfg.output_bias = cfg.mlp_bias = false;
 }
 
@@ -447,7 +449,7 @@ constexpr LlamaVariant kLlamaVariants[] = {
     // Kimi K2's files name it; its code is DeepSeek V3's.
     {.type = "kimi_k2", .read = read_deepseek3, .family = {.since = {4, 51}}},
     {.type = "llama", .family = kTensorParallel, .rotary = kLlamaRotaryHistory},
-    {.type = "ministral", .read = read_ministral, .family = {.since = {5, 0}}},
+    {.type = "ministral", .read = read_ministral, .family = {.since = {5, 0}}, .full_layers = 0},
     {.type = "ministral3", .read = read_ministral3, .family = {.since = {5, 0}}},
     {.type = "mistral",
      .read = read_mistral,
@@ -479,7 +481,10 @@ constexpr LlamaVariant kLlamaVariants[] = {
      .read = read_qwen2,
      .family = kTensorParallel,
      .rotary = {{4, 45}, {4, 45}, {4, 45}}},
-    {.type = "qwen2_moe", .read = read_qwen2_moe, .rotary = {{4, 45}, {4, 45}, {4, 45}}},
+    {.type = "qwen2_moe",
+     .read = read_qwen2_moe,
+     .rotary = {{4, 45}, {4, 45}, {4, 45}},
+     .windows_in_even_layers = true},
     {.type = "qwen3",
      .read = read_qwen3,
      .family = {.since = {4, 51}, .has_tensor_parallel = true}},

@@ -22,6 +22,7 @@ struct LlamaVariant {
   std::int64_t window_pattern = 0;  // every so many layers one has no window; 0: see full_layers
   bool window_pattern_begins_full = false;  // CWM: the first layer of a period has no window
   std::int64_t full_layers = 28;            // without a window, before those with one
+  bool windows_in_even_layers = false;      // Qwen2-MoE: of those before full_layers
   bool has_no_rope_layers = false;          // no_rope_layers
   bool rotary_in_windows_only = false;      // only layers with a window know positions
 };

@@ -24,7 +24,8 @@ namespace {
 class BertBlock {
  public:
   BertBlock(Builder& builder, const BertConfig& cfg, const AttentionStyle& style)
-      : head_size_(cfg.hidden / cfg.heads),
+      : flavor_(cfg.flavor),
+        head_size_(cfg.hidden / cfg.heads),
         projection_dropout_(cfg.projection_dropout),
         dropout_(cfg.output_dropout),
         activation_(cfg.activation),
@@ -44,6 +45,8 @@ class BertBlock {
   }
 
   Tensor operator()(const Tensor& x, const Pass& pass) const {
+    if (flavor_ == BertFlavor::kDistilBert || flavor_ == BertFlavor::kAlbert)
+      return in_whole_parts(x, pass.mask);
     Attended attended = attention(x, pass.mask);
     attended.output = closed(output_, output_norm_, projection_dropout_, attended.output, x);
     Tensor wide = first_(attended.output);
@@ -61,15 +64,46 @@ class BertBlock {
     return attended;
   }
 
+  // DistilBERT and ALBERT: the attention projects its own output, with q, k and v still alive, and
+  // the feed-forward part has freed its activations when its output is added.
+  Tensor in_whole_parts(const Tensor& x, const Tensor& mask) const {
+    Tensor weights;
+    Tensor attended = projected_attention(x, mask, weights);
+    if (flavor_ == BertFlavor::kDistilBert) attended = summed(output_norm_, attended, x);
+    Tensor fed = first_(attended);
+    fed = activate(activation_, fed);
+    fed = second_(fed);
+    fed = dropout(fed, dropout_);
+    return summed(second_norm_, fed, attended);
+  }
+
+  Tensor projected_attention(const Tensor& x, const Tensor& mask, Tensor& weights) const {
+    const Tensor q = split_heads(q_(x), head_size_);
+    const Tensor k = split_heads(k_(x), head_size_);
+    const Tensor v = split_heads(v_(x), head_size_);
+    Attended attended = attend(style_, q, k, v, mask);
+    weights = attended.weights;
+    Tensor hidden = merge_heads(attended.output);
+    attended.output.reset();
+    hidden = output_(hidden);
+    hidden = dropout(hidden, projection_dropout_);
+    return flavor_ == BertFlavor::kAlbert ? summed(output_norm_, hidden, x) : hidden;
+  }
+
+  static Tensor summed(const NormLayer& norm, const Tensor& x, const Tensor& residual) {
+    const Tensor sum = add(x, residual);
+    return norm(sum);
+  }
+
   // norm(dropout(dense(x)) + residual)
   static Tensor closed(const Linear& dense, const NormLayer& norm, double p, const Tensor& x,
                        const Tensor& residual) {
     Tensor hidden = dense(x);
     hidden = dropout(hidden, p);
-    const Tensor sum = add(hidden, residual);
-    return norm(sum);
+    return summed(norm, hidden, residual);
   }
 
+  BertFlavor flavor_;
   std::int64_t head_size_;
   double projection_dropout_, dropout_;
   Activation activation_;

@@ -159,12 +159,14 @@ class FalconBlock {
     return attended;
   }
 
-  // The model calls PyTorch's function itself: keys of one head for all queries stay one head.
+  // The model calls PyTorch's function itself, without enable_gqa: a single head of keys stays
+  // one, which no fused kernel takes.
   Attended attend_by_kernel(const Tensor& q, const Tensor& k, const Tensor& v,
                             const Tensor& mask) const {
     if (!config_.one_key_head()) return attend(style_, q, k, v, mask);
     AttentionOptions options;
     options.implementation = style_.implementation;
+    options.enable_gqa = false;
     options.scale = style_.scale;
     options.mask = mask;
     return {transpose(scaled_dot_product_attention(q, k, v, options), 1, 2), {}};

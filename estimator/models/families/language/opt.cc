@@ -41,6 +41,9 @@ OptConfig read_plan(const Node& config) {
   cfg.dropout = probability_or(config, {"dropout"}, 0.1);
   cfg.attention_dropout = probability_or(config, {"attention_dropout"}, 0);
   cfg.bias = flag_or(config, {"enable_bias"}, true);
+  if (!flag_or(config, {"layer_norm_elementwise_affine"}, true))
+    config.at("layer_norm_elementwise_affine")
+        .refuse("norms without weights are not modelled; record the step with memfathom capture");
   cfg.norm_first = flag_or(config, {"do_layer_norm_before"}, true);
   cfg.final_norm = cfg.norm_first && !flag_or(config, {"_remove_final_layer_norm"}, false);
   cfg.activation = activation_or(config, {"activation_function"}, "relu");

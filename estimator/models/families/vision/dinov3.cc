@@ -32,6 +32,7 @@ EncoderConfig read_plan(const Node& config) {
   cfg.mlp_bias = flag_or(config, {"mlp_bias"}, true);
   cfg.gated = flag_or(config, {"use_gated_mlp"}, false);
   cfg.layer_scale = true;
+  cfg.softmax_in_fp32 = false;
   cfg.activation = activation_or(config, {"hidden_act"}, "gelu");
   cfg.names = {"attention", "o_proj", "norm1", "norm2"};
   return cfg;

@@ -65,7 +65,8 @@ BartConfig read_bart_config(const Node& config, const ModelSettings& settings) {
     return settings.dropout.value_or(probability_or(config, {name}, own));
   };
   cfg.dropout = dropout("dropout", cfg.is_speech_model() ? 0 : 0.1);
-  cfg.attention_dropout = dropout("attention_dropout", type == "m2m_100" ? 0.1 : 0);
+  const bool drops_weights = type == "m2m_100" || type == "plbart";
+  cfg.attention_dropout = dropout("attention_dropout", drops_weights ? 0.1 : 0);
   cfg.activation_dropout = dropout("activation_dropout", 0);
   cfg.activation =
       activation_or(config, {"activation_function"}, type == "m2m_100" ? "relu" : "gelu");
