@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <vector>
 
 #include "core/from_chars_real.h"
 
@@ -31,6 +32,7 @@ constexpr std::array kWordings{
     Wording{"Cuda failure 2 'out of memory'", OomSource::kNccl},
     Wording{"Cuda failure 'out of memory'", OomSource::kNccl},
     Wording{"CUDA error: out of memory", OomSource::kCuda},
+    Wording{"cuda runtime error (2) : out of memory", OomSource::kCuda},
     Wording{"cudaMalloc failed: out of memory", OomSource::kCuda},
 };
 
@@ -106,17 +108,37 @@ std::optional<Bytes> either(std::optional<Bytes> first, std::optional<Bytes> sec
 }
 
 // "Process 4711 has 10.20 GiB memory in use", once for each.
-std::optional<Bytes> used_by_others(std::string_view text) {
+std::vector<Bytes> listed_processes(std::string_view text) {
   constexpr std::string_view kHas = " has ";
-  std::optional<Bytes> sum;
+  std::vector<Bytes> listed;
   for (std::size_t at = text.find("Process "); at != std::string_view::npos;
        at = text.find("Process ", at + 1)) {
     const std::size_t has = text.find(kHas, at);
     if (has == std::string_view::npos) break;
     if (const std::optional<Bytes> size = size_at(text.substr(has + kHas.size())))
-      sum = sum.value_or(Bytes{}) + *size;
+      listed.push_back(*size);
   }
-  return sum;
+  return listed;
+}
+
+// In a container the driver knows a process by another number, so PyTorch lists its own process as
+// one of the others. It is among them if they and it would hold more than the GPU has in use; it
+// is the one that holds least beyond what its allocator reserves.
+void tell_processes_apart(std::vector<Bytes> listed, OomMessage& message) {
+  if (listed.empty()) return;
+  Bytes sum;
+  for (const Bytes size : listed) sum += size;
+  const Bytes in_use = message.capacity.value_or(Bytes{}) - message.free.value_or(Bytes{});
+  const bool is_listed = !message.in_process && message.capacity && message.reserved &&
+                         sum + *message.reserved > in_use;
+  std::sort(listed.begin(), listed.end());
+  const auto own = is_listed ? std::lower_bound(listed.begin(), listed.end(), *message.reserved)
+                             : listed.end();
+  if (own != listed.end()) {
+    message.in_process = *own;
+    sum -= *own;
+  }
+  if (own == listed.end() || listed.size() > 1) message.in_others = sum;
 }
 
 std::optional<std::int64_t> gpu_of(std::string_view text) {
@@ -148,10 +170,10 @@ void read_pytorch(std::string_view text, OomMessage& message) {
   message.unallocated = size_before(text, " is reserved by PyTorch but unallocated");
   message.reserved =
       either(size_before(text, " reserved in total by PyTorch"), size_before(text, " cached"));
-  message.in_others = used_by_others(text);
   if (!message.reserved && message.allocated && message.unallocated)
     message.reserved = *message.allocated + *message.unallocated;
   if (!message.unallocated) message.unallocated = difference(message.reserved, message.allocated);
+  tell_processes_apart(listed_processes(text), message);
   message.outside = difference(message.in_process, message.reserved);
 }
 

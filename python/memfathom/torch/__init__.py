@@ -13,7 +13,7 @@ import gc
 import torch
 from torch.optim import Optimizer
 
-from . import checkpoints, distributed, gpu as pretended, libraries
+from . import checkpoints, distributed, gpu as pretended, libraries, pretrained
 from .full import Limit
 from .moving import give_back
 from .patches import Patches
@@ -31,6 +31,10 @@ class Recording:
     @property
     def steps(self):
         return max(self._phases.steps.values(), default=0)
+
+    def outlives(self, error):
+        """Whether the recording is complete although the script ended with this error."""
+        return self._phases.later.failed(error)
 
     @property
     def was_full(self):
@@ -56,7 +60,7 @@ class Recording:
     def write(self, path, also=None):
         header = {"steps": self.steps, "gpu": {"name": self._gpu["name"], "capability": "%d.%d" % tuple(self._gpu["capability"])}, "world": self._gpu.get("world", 1)}
         header.update(also or {})
-        if not self.steps:
+        if not self.steps and not self._phases.passes:
             self._count_calls()
         self._recorder.write(path, header, self._phases.iteration_of)
 
@@ -90,6 +94,7 @@ def recording(path=None, *, iterations=2, gpu=None, world=1, stop=True, limited=
         pretended.pretend(recorder, gpu, patches, originals)
         distributed.pretend_world(recorder, world, patches)
         libraries.prepare(recorder, patches)
+        pretrained.do_without_weights(recorder, patches)
         checkpoints.remember(recorder, patches)
         phases.install(patches)
         with recorder:
@@ -97,6 +102,10 @@ def recording(path=None, *, iterations=2, gpu=None, world=1, stop=True, limited=
                 yield recorded
             except Enough:
                 recorded.enough = True
+            except Exception as error:
+                if not phases.later.failed(error):
+                    raise
+        phases.later.conclude()
         recorder.events = list(recorder.events)
         if path is not None:
             recorded.write(path)

@@ -14,6 +14,10 @@ import warnings
 USAGE = "python -m memfathom.torch [-o FILE] [--iterations N] [--world N] [--gpu JSON] [--vary SIZE[=NAME]]... (train.py | -m module) [arguments]"
 FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # of the package
 SEVERAL = ("--vary", "--assign")
+NETWORK = ("huggingface.co", "LocalEntryNotFoundError", "OfflineModeIsEnabled", "URLError", "ConnectError", "ConnectionError", "gaierror", "Name or service not known")
+NO_DOWNLOAD = ("memfathom: the script asks the network for a model, a dataset or weights that are not on this machine. A recording needs no weights, only shapes: "
+               "fetch the files where there is a network and name their folder; or build the model from its configuration (AutoModel.from_config, weights=None, pretrained=False); "
+               "or ask without the script: memfathom estimate --model NAME, or memfathom estimate config.json")
 AGAIN = "--unlimited"  # the script is not told that its GPU is full
 
 
@@ -51,6 +55,16 @@ def user_traceback(error):
     sys.stderr.write("".join(told.format()))
 
 
+def is_missing_download(error):
+    """Whether the script wanted something from the network that is not on this machine."""
+    while error is not None:
+        said = f"{type(error).__module__}.{type(error).__name__} {error}"
+        if any(word in said for word in NETWORK):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def main():
     arguments = sys.argv[1:]
     options, is_module, words = parse(arguments)
@@ -85,8 +99,9 @@ def main():
             code = end.code if isinstance(end.code, int) else 1 if end.code else 0
             if isinstance(end.code, str):
                 print(end.code, file=sys.stderr)
+            code = 0 if code and result.outlives(end) else code
         except Exception as error:
-            failure = error
+            failure = None if result.outlives(error) else error
     sys.stdout.flush()
     if (failure is not None or code) and result.was_full:  # it did not go on with less: what it would take is recorded
         os.execv(sys.executable, [sys.executable, "-m", "memfathom._with_torch", "script", AGAIN, "1", *arguments])
@@ -95,6 +110,8 @@ def main():
         if "nocard" in str(failure):
             print("memfathom: PyTorch's autograd engine looked for a real GPU; it does so for gradients that are DTensors (tensor parallelism), which cannot be recorded without one: "
                   "record one rank's part of the model, or use memfathom capture --live on a GPU", file=sys.stderr)
+        if is_missing_download(failure):
+            print(NO_DOWNLOAD, file=sys.stderr)
     elif code != 0:
         print(f"{words[0]} ended by itself with exit code {code} after {result.steps} recorded steps", file=sys.stderr)
     else:

@@ -10,6 +10,10 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from .libraries import on_import
+
+NOT_WRITTEN = "a checkpoint is not written, its tensors have no memory"
+
 
 def _key(file):
     return os.path.realpath(file) if isinstance(file, (str, os.PathLike)) else None
@@ -27,7 +31,7 @@ def remember(recorder, patches):
     def saved(obj, f, *args, **kwargs):
         if not any(isinstance(leaf, FakeTensor) for leaf in tree_leaves(obj)):
             return save(obj, f, *args, **kwargs)
-        recorder.guess("torch.save: a checkpoint is not written, its tensors have no memory")
+        recorder.guess(f"torch.save: {NOT_WRITTEN}")
         key, kept = _key(f), tree_map_only(torch.Tensor, lambda t: t.detach().to("cpu"), obj)
         if key is not None:
             by_name[key] = kept
@@ -56,3 +60,16 @@ def remember(recorder, patches):
     for owner in (torch, torch.serialization):
         patches.set(owner, "save", saved)
         patches.set(owner, "load", loaded)
+
+    def of_safetensors(module):
+        write = module.save_file
+
+        def save_file(tensors, filename, *args, **kwargs):
+            if not any(isinstance(leaf, FakeTensor) for leaf in tree_leaves(dict(tensors))):
+                return write(tensors, filename, *args, **kwargs)
+            recorder.guess(f"safetensors: {NOT_WRITTEN}")
+            return None
+
+        patches.set(module, "save_file", save_file)
+
+    on_import("safetensors.torch", of_safetensors, patches)

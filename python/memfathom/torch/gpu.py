@@ -10,11 +10,15 @@ from torch.optim.optimizer import _foreach_supported_types as optimizer_types
 from torch.utils._foreach_utils import _foreach_supported_types as foreach_types
 
 from .attention import attention_for
+from .lazy import make_where_moved, move_lazily
+from .legacy import give_types
 from .moving import become, fake_class
 from .questions import answer_questions
-from .recorder import CUDA, NO_CARD, TORCH_FOLDER, InThread
+from .recorder import CUDA, NO_CARD, OWN_FOLDER, TORCH_FOLDER, InThread
+from .reading import read_at_once
 from .recurrent import GATES, recurrent_for
 from .values import take_for_finite
+from .workers import send_shapes
 
 _device = type(CUDA)
 _data_pointer = torch.UntypedStorage.data_ptr
@@ -24,9 +28,13 @@ A100 = {"name": "NVIDIA A100-SXM4-80GB", "capability": (8, 0), "memory": 80 << 3
 def pretend(recorder, gpu, patches, originals):
     """Puts every patch in place; patches.restore() takes them away."""
     answer_questions(recorder, gpu, patches)
+    read_at_once(recorder, patches)
+    give_types(patches)
+    make_where_moved(patches)
+    send_shapes(recorder, patches)
     _calm_the_engine(patches)
     _keep_identities(patches, originals)
-    _route_devices(patches)
+    _route_devices(recorder, patches)
     _route_storages(recorder, patches)
     _route_threads(recorder, patches)
     _follow_transforms(recorder, patches)
@@ -130,7 +138,7 @@ def _keep_identities(patches, originals):
             for child in module.children():
                 child._apply(function)
         for parameter in module._parameters.values():
-            if parameter is None:
+            if parameter is None or move_lazily(parameter, function):
                 continue
             with torch.no_grad():
                 new = function(parameter)
@@ -162,6 +170,23 @@ def _keep_identities(patches, originals):
         return fresh
 
     patches.set(torch.Tensor, "_make_subclass", staticmethod(make_subclass))
+    deepcopy = torch.Tensor.__deepcopy__
+
+    def copied(tensor, memo):
+        """A parameter is copied without its gradient."""
+        if not (isinstance(tensor, FakeTensor) and isinstance(tensor, torch.nn.Parameter)) or id(tensor) in memo:
+            return deepcopy(tensor, memo)
+        memo[id(tensor)] = fresh = make_subclass(torch.nn.Parameter, tensor.data.clone(memory_format=torch.preserve_format), tensor.requires_grad)
+        return fresh
+
+    patches.set(torch.Tensor, "__deepcopy__", copied)
+    as_plain = torch.Tensor.as_subclass
+
+    def as_subclass(tensor, cls):
+        """A class that carries metadata beside its numbers (MONAI's, torchvision's) ends where the numbers do."""
+        return tensor if isinstance(tensor, FakeTensor) else as_plain(tensor, cls)
+
+    patches.set(torch.Tensor, "as_subclass", as_subclass)
     data = torch.Tensor.data
 
     def set_data(tensor, value):
@@ -179,7 +204,7 @@ def _keep_identities(patches, originals):
             patches.call_at_end(lambda table=table: table.remove(FakeTensor))
 
 
-def _route_devices(patches):
+def _route_devices(recorder, patches):
     """0, "cuda" and "cuda:3" mean the one GPU; no tensor belongs to the private backend."""
     class Kind(type):
         def __instancecheck__(cls, value):
@@ -191,6 +216,8 @@ def _route_devices(patches):
     class device(metaclass=Kind):
         def __new__(cls, *args, **kwargs):
             made = _device(*args, **kwargs)
+            if made.type == "cuda" and made.index is not None and not sys._getframe(1).f_code.co_filename.startswith((TORCH_FOLDER, OWN_FOLDER)):
+                recorder.names_gpu(made.index)
             return _device("cuda", made.index) if made.type == NO_CARD else made
 
     device.__module__, device.__qualname__ = "torch", "device"  # a device is pickled by the name of its class
@@ -199,10 +226,20 @@ def _route_devices(patches):
 
     def routed(value):
         if isinstance(value, int) and not isinstance(value, bool):
+            recorder.names_gpu(value)
             return CUDA
         if isinstance(value, str) and value.split(":")[0] == "cuda":
+            recorder.names_gpu(_device(value).index)
             return CUDA
-        return CUDA if isinstance(value, _device) and value.type in (NO_CARD, "cuda") else value
+        if isinstance(value, _device) and value.type in (NO_CARD, "cuda"):
+            if value.index != 0:  # 0 may be what a tensor says of itself
+                recorder.names_gpu(value.index)
+            return CUDA
+        return value
+
+    def cuda(tensor, device=None, non_blocking=False, memory_format=torch.preserve_format):
+        routed(0 if device is None and recorder.current_gpu is None else recorder.current_gpu if device is None else device)
+        return plain_to(tensor, CUDA, memory_format=memory_format)
 
     def to(tensor, *args, **kwargs):
         if args:
@@ -212,7 +249,7 @@ def _route_devices(patches):
         return plain_to(tensor, *args, **kwargs)
 
     patches.set(torch.Tensor, "to", to)
-    patches.set(torch.Tensor, "cuda", lambda t, device=None, non_blocking=False, memory_format=torch.preserve_format: plain_to(t, CUDA, memory_format=memory_format))
+    patches.set(torch.Tensor, "cuda", cuda)
     patches.set(torch.Tensor, "pin_memory", lambda t, *a: t)
     patches.set(torch.Tensor, "is_pinned", lambda t, *a: False)
     patches.set(torch.Tensor, "record_stream", lambda t, s: None)

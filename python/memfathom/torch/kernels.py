@@ -58,9 +58,16 @@ def call_of(name, args, kwargs):
     return None
 
 
+# Factorisations by cuSOLVER or MAGMA.
+FACTORISATIONS = ("linalg_cholesky_ex", "linalg_ldl_factor_ex", "linalg_lu_factor_ex", "_linalg_svd", "_linalg_eigh", "linalg_eig", "linalg_qr", "geqrf", "linalg_inv_ex", "_linalg_solve_ex",
+                  "cholesky_inverse", "linalg_lstsq")
+
+
 def work_bytes(name, args):
     """What a kernel allocates in C++ and releases before it returns, where no dispatcher sees it. Approximate: long rows are sorted
-    by a library that needs keys and indices a second time."""
+    by a library that needs keys and indices a second time, a factorisation works in a matrix of its own."""
+    if name in FACTORISATIONS:
+        return args[0].numel() * args[0].element_size()
     if name in ("sort", "argsort") and args[0].numel() > 4096:
         return args[0].numel() * (args[0].element_size() + 8)
     return 0

@@ -4,6 +4,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from . import host, values
+from .reading import assumed_number
 
 aten = torch.ops.aten
 CPU = torch.device("cpu")
@@ -121,12 +122,7 @@ def _item(recorder, func, args, kwargs):
     known = values.value_of(args[0])
     if known is not None:
         return known.item()
-    dtype = args[0].dtype
-    if dtype.is_floating_point:
-        recorder.guess("numbers that the script reads from tensors (a loss, a norm) are taken as 1.0")
-        return 1.0
-    recorder.guess(f"the value of a tensor of {dtype} that the script asks for is unknown")
-    return False if dtype == torch.bool else 0 if dtype == torch.uint8 else 1  # bytes are flags: "did anything overflow?"
+    return assumed_number(recorder, args[0].dtype)
 
 
 def _equal(recorder, func, args, kwargs):

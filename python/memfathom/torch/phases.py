@@ -3,10 +3,14 @@ import torch
 from torch.optim import optimizer as optimizers
 from torch.utils._pytree import tree_leaves
 
+from .later import Later
 from .recorder import on_gpu
 
 MAX_LOOK_BACK = 2000  # events before a forward pass in which its inputs are looked for
 PATIENCE = 5          # times more steps than asked for, if an optimizer does not step at all
+
+
+OTHER_OPTIMIZER = "no optimizer of torch.optim was made: the recording counts backward passes instead of steps, and does not see which of them belong to one step"
 
 
 class Enough(BaseException):
@@ -18,6 +22,8 @@ class Phases:
         self.recorder, self.iterations, self.stop = recorder, iterations, stop
         self.steps = {}  # of each optimizer, by its id
         self.names, self.outer, self.in_engine, self.in_step = {}, [], 0, 0
+        self.passes = 0  # backward ones
+        self.later = Later(recorder, self, Enough)
 
     def enter(self, phase, inputs=()):
         """A forward pass begins where the first of its inputs came to the GPU."""
@@ -38,9 +44,16 @@ class Phases:
 
     def is_enough(self):
         counts = self.steps.values()
+        if not counts and self.passes >= PATIENCE * self.iterations:
+            self.recorder.guesses.setdefault(OTHER_OPTIMIZER, (1, 0))
+            return True
         if not counts or max(counts) < self.iterations:
             return False
         return min(counts) >= self.iterations or max(counts) >= PATIENCE * self.iterations
+
+    def stop_if_enough(self):
+        if self.stop and not self.in_step and self.is_enough():
+            self.later.go_on()
 
     def iteration_of(self, event):
         """Complete once every optimizer that steps at all has stepped once more."""
@@ -62,8 +75,7 @@ class Phases:
 
     def before_outermost(self, module, args, kwargs):
         recorder = self.recorder
-        if self.stop and not self.in_step and self.is_enough():
-            raise Enough
+        self.stop_if_enough()
         if module not in self.names:
             for name, part in module.named_modules():
                 self.names.setdefault(part, name or type(module).__name__)
@@ -93,8 +105,15 @@ class Phases:
     def after_step(self, optimizer, args, kwargs):
         self.in_step -= 1
         self.steps[id(optimizer)] += 1
+        self.recorder.asked.clear()
+        self.later.after_optimizer(optimizer)
         states = (t for state in optimizer.state.values() if isinstance(state, dict) for t in state.values() if isinstance(t, torch.Tensor))
         self.recorder.tag((t for t in states if not self.is_tagged(t)), "optimizer_state")
+
+    def _after_backward(self):
+        self.passes += 1
+        if not self.steps:
+            self.later.after_optimizer(self)
 
     def install(self, patches):
         call, engine, make = torch.nn.Module._call_impl, torch.autograd.graph._engine_run_backward, torch.optim.Optimizer.__init__
@@ -105,18 +124,22 @@ class Phases:
 
         def backward(*args, **kwargs):
             if not self.in_engine:
+                self.stop_if_enough()
                 self.enter("backward")
             self.in_engine += 1
             try:
                 return engine(*args, **kwargs)
             finally:
                 self.in_engine -= 1
+                if not self.in_engine:
+                    self._after_backward()
 
         def made(optimizer, *args, **kwargs):
             make(optimizer, *args, **kwargs)
             if type(optimizer).__module__.startswith("torch.") or torch.optim.Optimizer in type(optimizer).__bases__:
                 self.made_optimizer(optimizer)
 
+        self.later.install(patches)
         patches.set(torch.nn.Module, "_call_impl", called)
         patches.set(torch.optim.Optimizer, "__init__", made)
         patches.set(torch.autograd, "_engine_run_backward", backward)

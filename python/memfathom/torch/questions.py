@@ -81,13 +81,16 @@ def answer_questions(recorder, gpu, patches):
                                        max_threads_per_multi_processor=2048, is_integrated=False, is_multi_gpu_board=False, gcnArchName="", regs_per_multiprocessor=65536,
                                        shared_memory_per_block=49152, shared_memory_per_block_optin=166912, shared_memory_per_multiprocessor=167936,
                                        L2_cache_size=40 << 20, uuid="GPU-0", pci_bus_id=0, pci_device_id=0, pci_domain_id=0)
+    def set_device(device):
+        recorder.current_gpu = device if isinstance(device, int) else torch.device(device).index
+
     stream, rng = IdleStream(), torch.zeros(16, dtype=torch.uint8)
     nothing = lambda *a, **k: None
     memory_answers = _memory_answers(recorder, memory)
     random_answers = dict(manual_seed=nothing, manual_seed_all=nothing, seed=nothing, seed_all=nothing, initial_seed=lambda: 0, get_rng_state=lambda device="cuda": rng.clone(),
                           set_rng_state=nothing, get_rng_state_all=lambda: [rng.clone()], set_rng_state_all=nothing)
     generator = types.SimpleNamespace(device=CUDA, get_state=rng.clone, set_state=nothing, manual_seed=nothing, seed=lambda: 0, initial_seed=lambda: 0)
-    answers = dict(default_generators=(generator,) * gpu["count"], is_available=lambda: True, device_count=lambda: gpu["count"], current_device=lambda: 0, set_device=nothing, _lazy_init=nothing, init=nothing, is_initialized=lambda: True,
+    answers = dict(default_generators=(generator,) * gpu["count"], is_available=lambda: True, device_count=lambda: gpu["count"], current_device=lambda: 0, set_device=set_device, _lazy_init=nothing, init=nothing, is_initialized=lambda: True,
                    get_device_properties=lambda device=None: properties, get_device_name=lambda device=None: name, get_device_capability=lambda device=None: capability,
                    synchronize=nothing, ipc_collect=nothing, is_bf16_supported=lambda including_emulation=True: capability >= (8, 0), Stream=IdleStream, Event=IdleEvent,
                    current_stream=lambda device=None: stream, default_stream=lambda device=None: stream, stream=lambda stream=None: Idle(), set_stream=nothing, device=Idle, device_of=Idle,

@@ -44,9 +44,11 @@ class Recorder(TorchDispatchMode):
         self.fake = FakeTensorMode(allow_non_fake_inputs=True, allow_fallback_kernels=False)
         self.events, self.storages, self.count = [], {}, 0
         self.phase, self.module = "load", ""
-        self.live = self.peak = self.watermark = self.operations = self.paused = self.transforms = 0
+        self.live = self.peak = self.watermark = self.crest = self.fed = self.operations = self.paused = self.transforms = 0
         self.guesses, self.convolution_types = {}, {}
         self.lock, self.lines, self.composite = threading.RLock(), {}, {}
+        self.asked = {}  # how often each line of the script has read an unknown value in this step
+        self.gpus, self.current_gpu = set(), None  # the GPUs that the script names, and the one it set
         self.limit = None  # a full.Limit, if the script may be told that its GPU is full
         self.events.append({"op": "phase", "name": "load", "iteration": 0})
 
@@ -57,6 +59,10 @@ class Recorder(TorchDispatchMode):
         times, largest = self.guesses.get(what, (0, 0))
         self.guesses[what] = (times + 1, max(largest, int(size)))
 
+    def names_gpu(self, index):
+        """The script places something on the GPU of this index; None: on its current one."""
+        self.gpus.add(index if index is not None else self.current_gpu or 0)
+
     def take(self, storage, size, name, call=None, tag=None):
         if self.limit is not None:
             self.limit.check(size)
@@ -64,7 +70,7 @@ class Recorder(TorchDispatchMode):
         event = {"op": "alloc", "id": self.count, "bytes": size, "phase": self.phase, "name": name}
         if self.module:
             event["module"] = self.module
-        line = self._line()
+        line = self.line_of_script()
         if line:
             event["line"] = line
         if tag:
@@ -73,14 +79,15 @@ class Recorder(TorchDispatchMode):
             event.update(call)
         self.events.append(event)
         self.live += size
-        self.peak, self.watermark = max(self.peak, self.live), max(self.watermark, self.live)
+        self.peak, self.watermark, self.crest = max(self.peak, self.live), max(self.watermark, self.live), max(self.crest, self.live)
+        self.fed += size if tag == "inputs" else 0
         if storage is not None:
             key = storage._cdata
             self.storages[key] = [self.count, size, weakref.ref(storage, lambda _, key=key: self._release(key)), event]
         return event
 
     def _release(self, key):
-        ident, size, _, _ = self.storages.pop(key)
+        ident, size, _, _ = self.storages.pop(key, (0, 0, None, None))
         if ident:
             self.live -= size
             self.events.append({"op": "free", "id": ident, "phase": self.phase})
@@ -132,9 +139,9 @@ class Recorder(TorchDispatchMode):
         parts = (tensor._indices(), tensor._values()) if tensor.layout == torch.sparse_coo else (tensor,)
         return [found for part in parts for found in [self.storages.get(part.untyped_storage()._cdata)] if found]
 
-    def _line(self):
+    def line_of_script(self):
         """The line of the script, or of a library other than PyTorch, that made the call."""
-        frame, library = sys._getframe(2), None
+        frame, library = sys._getframe(1), None
         while frame is not None:
             file = frame.f_code.co_filename
             kind = self.lines.get(file)
@@ -171,6 +178,8 @@ class Recorder(TorchDispatchMode):
         name = func._schema.name.split("::")[1]
         device = kwargs.get("device")
         device = torch.device(device) if device is not None else None
+        if device is not None and device.type == "cuda" and device.index and not from_engine:
+            self.names_gpu(device.index)
         if device is not None and (device.type == NO_CARD or device.type == "cuda" and device.index != 0 or device.type == "meta" and (from_engine or self.transforms)):
             device, kwargs = CUDA, dict(kwargs, device=CUDA)
         has_fakes = any(issubclass(t, FakeTensor) for t in types)
@@ -257,6 +266,9 @@ class Recorder(TorchDispatchMode):
 
     def write(self, path, header, iteration_of):
         """`iteration_of(phase event)` numbers a phase once all of them are known."""
+        if len(self.gpus) > 1 and header.get("world", 1) == 1:
+            names = " and ".join(f"cuda:{i}" for i in sorted(self.gpus))
+            self.guess(f"the script spreads one process over {names}: all of it was recorded as if on one GPU, so each of them needs less than this answer says")
         precision = max(self.convolution_types, key=self.convolution_types.get, default="fp32")
         guesses = [{"what": what, "times": times, "bytes": size} for what, (times, size) in self.guesses.items()]
         header = {"schema": "memfathom.trace/1", "precision": precision, "recorded_with": f"torch {torch.__version__}", "guesses": guesses} | header

@@ -1,5 +1,5 @@
 """DINO: global and local crops grouped by resolution, a momentum teacher, a centre, a weight-normed head whose last layer is frozen in the first epoch by dropping its gradients."""
-import copy, math
+import math
 import torch, torch.nn as nn, torch.nn.functional as F
 
 class ViT(nn.Module):
@@ -63,8 +63,7 @@ class Loss(nn.Module):
         self.center = self.center * 0.9 + torch.cat(teacher).mean(0, keepdim=True) * 0.1
         return total / n
 
-student = MultiCrop(ViT(), Head(192)).cuda()
-teacher = copy.deepcopy(student).cuda()
+student, teacher = MultiCrop(ViT(), Head(192)).cuda(), MultiCrop(ViT(), Head(192)).cuda()
 teacher.load_state_dict(student.state_dict())
 for p in teacher.parameters():
     p.requires_grad = False

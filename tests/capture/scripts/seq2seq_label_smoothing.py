@@ -4,7 +4,7 @@ from accelerate import Accelerator
 from accelerate.utils import ProjectConfiguration, set_seed
 from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
-from transformers import Adafactor, T5Config, T5ForConditionalGeneration, get_scheduler
+from transformers import Adafactor, T5Config, T5ForConditionalGeneration
 
 def main():
     accelerator = Accelerator(gradient_accumulation_steps=3, mixed_precision="bf16", project_config=ProjectConfiguration(project_dir="out", automatic_checkpoint_naming=True, total_limit=1))
@@ -14,8 +14,7 @@ def main():
     rows = [{"input_ids": torch.randint(1, 4000, (96,)), "labels": torch.randint(1, 4000, (48,))} for _ in range(96)]
     loader, val = DataLoader(rows, 8, shuffle=True), DataLoader(rows[:16], 8)
     optimizer = Adafactor(model.parameters(), scale_parameter=True, relative_step=True, warmup_init=True, lr=None)
-    scheduler = get_scheduler("constant", optimizer)
-    model, optimizer, loader, val, scheduler = accelerator.prepare(model, optimizer, loader, val, scheduler)
+    model, optimizer, loader, val = accelerator.prepare(model, optimizer, loader, val)
     accelerator.print(accelerator.state, len(loader))
     bar = tqdm(range(12), disable=not accelerator.is_local_main_process)
     for epoch in range(2):
@@ -29,7 +28,7 @@ def main():
                 accelerator.backward(loss)
                 if accelerator.sync_gradients:
                     accelerator.clip_grad_norm_(model.parameters(), 1.0)
-                optimizer.step(); scheduler.step(); optimizer.zero_grad()
+                optimizer.step(); optimizer.zero_grad()
             if accelerator.sync_gradients:
                 bar.update(1)
                 bar.set_postfix(loss=accelerator.gather(loss.repeat(8)).mean().item())

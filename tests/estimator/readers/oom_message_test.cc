@@ -79,6 +79,30 @@ TEST(OomMessageTest, TakesTheLastMessageAndCountsThem) {
   EXPECT_EQ(found->line, 3);
 }
 
+TEST(OomMessageTest, FindsItsOwnProcessAmongThoseOfAContainer) {
+  const std::string figures =
+      "Of the allocated memory 18.00 GiB is allocated by PyTorch, and 0.50 GiB is reserved by "
+      "PyTorch but unallocated.";
+  const std::string begin =
+      "CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 39.50 GiB of "
+      "which 0.50 GiB is free. ";
+  const auto alone = find_oom_message(begin + "Process 1 has 39.00 GiB memory in use. " + figures);
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(alone->in_process, gib(39));
+  EXPECT_FALSE(alone->in_others);
+  const auto two = find_oom_message(begin +
+                                    "Process 1 has 20.00 GiB memory in use. Process 2 has 19.00 "
+                                    "GiB memory in use. " +
+                                    figures);
+  ASSERT_TRUE(two);
+  EXPECT_EQ(two->in_process, gib(19));
+  EXPECT_EQ(two->in_others, gib(20));
+  const auto other = find_oom_message(begin + "Process 1 has 20.00 GiB memory in use. " + figures);
+  ASSERT_TRUE(other);
+  EXPECT_FALSE(other->in_process);
+  EXPECT_EQ(other->in_others, gib(20));
+}
+
 TEST(OomMessageTest, KnowsOtherFrameworksAndLibraries) {
   const auto jax = find_oom_message(
       "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to "
@@ -93,6 +117,11 @@ TEST(OomMessageTest, KnowsOtherFrameworksAndLibraries) {
   EXPECT_EQ(vllm->source, OomSource::kVllm);
   EXPECT_EQ(vllm->tried, gib(4));
   EXPECT_EQ(vllm->free, gib(2.1));
+  const auto early = find_oom_message(
+      "RuntimeError: cuda runtime error (2) : out of memory at "
+      "/pytorch/aten/src/THC/THCTensorMath.cu:35");
+  ASSERT_TRUE(early);
+  EXPECT_EQ(early->source, OomSource::kCuda);
   const auto cublas = find_oom_message(
       "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`");
   ASSERT_TRUE(cublas);
