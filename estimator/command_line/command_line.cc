@@ -13,6 +13,7 @@
 #include "estimator/command_line/diffusion_pipeline.h"
 #include "estimator/command_line/kohya_config.h"
 #include "estimator/command_line/launcher_settings.h"
+#include "estimator/command_line/left_out.h"
 #include "estimator/command_line/purpose.h"
 #include "estimator/command_line/reading.h"
 #include "estimator/command_line/script_text.h"
@@ -122,7 +123,10 @@ void name_unresolved(const KeyRecorder& recorder, CommandReading& reading) {
   ParsedFile& parsed = reading.parsed;
   for (const UnresolvedFlag& flag : reading.flags.unresolved) {
     if (flag.key.empty()) {
-      parsed.unread.push_back({parsed.file, flag.value, "", "", flag.value, ""});
+      // $PRECISION_ARGS says by its name what it may hold.
+      parsed.unread.push_back({parsed.file, flag.value,
+                               std::string(concern_of(flag.value, Node::string("set"))), "",
+                               flag.value, ""});
       continue;
     }
     std::string key = flag.key;
@@ -177,6 +181,8 @@ std::vector<ParsedFile> read_launch(const ShellScript& script, const ShellComman
   ScriptText text;
   if (reads_any_script(read, reading)) {
     text = load_script_text(reading);
+    reading.has_script = !text.path.empty();
+    reading.follows_trl = text.follows_trl;
     lay_defaults_under(text, reading);
     read = reader_of(launch, reading.flags);
   }
@@ -185,7 +191,11 @@ std::vector<ParsedFile> read_launch(const ShellScript& script, const ShellComman
   // The other programs say with a flag of their own whether they train adapters.
   if (read == read_trainer_command || read == read_own_command || read == read_diffusion_command)
     leave_unread_adapters_open(reading);
-  if (read == read_trainer_command || read == read_own_command) leave_unnamed_open(reading);
+  if (read == read_trainer_command || read == read_own_command) {
+    leave_unnamed_open(reading);
+    leave_batch_open(reading);
+    leave_text_tower_open(reading);
+  }
   drop_harmless(reading);
   name_unresolved(recorder, reading);
   name_stray_flags(reading);

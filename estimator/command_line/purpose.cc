@@ -23,7 +23,7 @@ constexpr auto kOthers = std::to_array<std::string_view>(
     {"infer",   "inference", "generate",     "generation", "eval",     "evaluate", "evaluation",
      "predict", "benchmark", "convert",      "conversion", "export",   "merge",    "serve",
      "server",  "quantize",  "quantization", "preprocess", "tokenize", "download", "upload",
-     "chat",    "chatbot",   "pytest",       "unittest"});
+     "chat",    "chatbot",   "pytest",       "unittest",   "analyze",  "analyse",  "analysis"});
 
 // Flags that only a training has.
 constexpr auto kTrainingFlags =

@@ -53,6 +53,15 @@ bool CommandReading::is_script_default(std::string_view key) const {
   return std::find(script_defaults.begin(), script_defaults.end(), was) != script_defaults.end();
 }
 
+bool CommandReading::decides(std::string_view key) const {
+  const auto of = [&](const ParsedFile& file_of) {
+    return std::any_of(file_of.settings.begin(), file_of.settings.end(), [&](const KeyChange& one) {
+      return std::string_view(one.key).starts_with(key);
+    });
+  };
+  return of(parsed) || std::any_of(others.begin(), others.end(), of);
+}
+
 void CommandReading::train_reward_model() {
   parsed.set("training.preference.method", Node::string("dpo"));
   parsed.set("training.preference.reference", Node::string("none"));

@@ -32,10 +32,14 @@ struct CommandReading {
   std::vector<ParsedFile> others;  // of the files it names; they yield to the command
   std::vector<std::pair<std::string, std::string>> renamed;  // key, the flag it was
   std::vector<std::string> script_defaults;  // flags that the command leaves to its script
+  bool has_script = false;                   // the training script itself is here, ...
+  bool follows_trl = false;                  // ... and takes TRL's arguments
 
   const Node* flag(std::string_view key) const { return value_at(flags.tree, key); }
   std::string text(std::string_view key) const { return text_at(flags.tree, key); }
   bool is_set(std::string_view key) const { return is_true_at(flags.tree, key); }
+  // Whether a setting of the job is decided, by the command or by a file that it names.
+  bool decides(std::string_view key) const;
   // Sets a key that the command leaves to its program's default.
   void set_default(std::string_view key, Node value);
   // Whether the key's value is the script's default and not the command's.

@@ -172,6 +172,10 @@ void read_verl(CommandReading& reading) {
     set_count(reading, "training.batch_size",
               {"data.micro_batch_size_per_gpu", "data.micro_batch_size"});
     set_count(reading, "training.sequence_length", {"data.max_length"});
+    if (reading.flag("data.max_length") == nullptr) {
+      parsed.set("training.sequence_length", Node::integer(1024));
+      reading.assume(fmt::format("{}: no data.max_length: verl's default of 1024", reading.file));
+    }
   }
   const Node* checkpointing =
       first_flag(reading, {"actor_rollout_ref.model.enable_gradient_checkpointing",

@@ -12,6 +12,7 @@
 #include "estimator/command_line/diffusion_pipeline.h"
 #include "estimator/command_line/kohya_config.h"
 #include "estimator/command_line/reading.h"
+#include "estimator/command_line/script_text.h"
 
 namespace memfathom {
 namespace {
@@ -120,6 +121,12 @@ void translate_kohya(CommandReading& reading) {
 
 constexpr auto kOwnSpellings = std::to_array<Spelling>({
     {"b", "batch_size"},
+    {"bs", "batch_size"},
+    {"train_bs", "batch_size"},
+    {"batch_size_per_gpu", "batch_size"},
+    {"batch_size_per_device", "batch_size"},
+    {"batch_size_training", "batch_size"},  // of Llama's recipes
+    {"samples_per_gpu", "batch_size"},
     {"model", "model_name"},
     {"model_path", "model_name"},
     {"base_model", "model_name"},
@@ -160,6 +167,14 @@ void leave_configuration_open(const char* key, const std::string& config, Comman
   reading.leave_open(key, "memory",
                      fmt::format("{}: --{} {}, which was not read, may say any setting",
                                  reading.file, key, config));
+}
+
+// Its plain settings stand in for flags; what it computes is not known.
+void leave_python_open(const std::string& named, CommandReading& reading) {
+  lay_python_settings_under(named, reading);
+  reading.leave_open("config", "memory",
+                     fmt::format("{}: {} is a program, of which only plain settings are read",
+                                 reading.file, named));
 }
 
 }  // namespace
@@ -217,6 +232,10 @@ void read_own_command(CommandReading& reading) {
       return;
     }
     leave_configuration_open(key, config, reading);
+  }
+  // mmdetection's and nanoGPT's: a Python file of settings.
+  for (const std::string& positional : reading.flags.positionals) {
+    if (positional.ends_with(".py")) leave_python_open(positional, reading);
   }
   // Hydra's, which compose a configuration of many files.
   for (const char* key : {"config_name", "config_path"}) {

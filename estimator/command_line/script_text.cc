@@ -127,7 +127,9 @@ void read_arguments(std::string_view python, const std::string& file, ScriptText
     if (dashes == std::string_view::npos) continue;
     std::size_t end = dashes + 2;
     while (end < call.size() && (is_name_character(call[end]) || call[end] == '-')) ++end;
-    add(std::string(call.substr(dashes + 2, end - dashes - 2)), default_in(call, file), script);
+    const std::string name(call.substr(dashes + 2, end - dashes - 2));
+    if (call.find("store_true") != std::string_view::npos) script.switches.push_back(name);
+    add(name, default_in(call, file), script);
   }
 }
 
@@ -158,6 +160,23 @@ void read_annotated(std::string_view python, const std::string& file, ScriptText
   }
 }
 
+// "batch_size = 12" at the left margin: nanoGPT's way, whose configurator replaces them.
+void read_globals(std::string_view python, const std::string& file, ScriptText& script) {
+  for (std::size_t start = 0; start < python.size();) {
+    const std::size_t end = std::min(python.find('\n', start), python.size());
+    const std::string_view line = python.substr(start, end - start);
+    start = end + 1;
+    std::size_t name_end = 0;
+    while (name_end < line.size() && is_name_character(line[name_end])) ++name_end;
+    const std::string_view rest = trimmed(line.substr(name_end));
+    if (name_end == 0 || !rest.starts_with('=') || rest.starts_with("==") ||
+        std::islower(static_cast<unsigned char>(line.front())) == 0)
+      continue;
+    add(std::string(line.substr(0, name_end)), literal(first_item(trimmed(rest.substr(1))), file),
+        script);
+  }
+}
+
 // Switches of adapters: off by default, they say that the script trains without.
 bool is_adapter_switch(std::string_view name) {
   return name == "use_peft" || name == "use_lora" || name == "lora_enable" ||
@@ -174,15 +193,6 @@ bool is_given(const CommandReading& reading, const std::string& name) {
          std::any_of(reading.flags.unresolved.begin(), reading.flags.unresolved.end(), is_it);
 }
 
-bool decides(const CommandReading& reading, std::string_view key) {
-  const auto of = [&](const ParsedFile& parsed) {
-    return std::any_of(
-        parsed.settings.begin(), parsed.settings.end(),
-        [&](const KeyChange& change) { return std::string_view(change.key).starts_with(key); });
-  };
-  return of(reading.parsed) || std::any_of(reading.others.begin(), reading.others.end(), of);
-}
-
 // Numbers and names that every script has: adam_weight_decay_text_encoder, save_model_epochs.
 bool is_of_no_size(std::string_view name) {
   for (const char* part : {"weight_decay", "learning_rate", "_lr",
@@ -197,23 +207,36 @@ bool is_of_no_size(std::string_view name) {
   return false;
 }
 
-// An option of the script that concerns this and is off unless the command turns it on: what the
-// script's text does is then behind that option.
-bool has_option_for(const ScriptText& script, std::string_view concerns) {
-  return std::any_of(script.defaults.begin(), script.defaults.end(), [&](const auto& one) {
-    return one.second.is_bool() && !one.second.as_bool() &&
-           concern_of(one.first, Node::string("set")) == concerns;
-  });
+std::string text_of(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::string text(kMaxScript, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return text;
 }
 
 }  // namespace
+
+bool has_option_for(const ScriptText& script, std::string_view concerns) {
+  const auto is_concerned = [&](std::string_view name) {
+    return concern_of(name, Node::string("set")) == concerns;
+  };
+  return std::any_of(script.switches.begin(), script.switches.end(), is_concerned) ||
+         std::any_of(script.defaults.begin(), script.defaults.end(), [&](const auto& one) {
+           return one.second.is_bool() && !one.second.as_bool() && is_concerned(one.first);
+         });
+}
 
 ScriptText read_script_text_of(std::string_view python, const std::string& file) {
   ScriptText script;
   script.path = file;
   read_arguments(python, file, script);
   read_annotated(python, file, script);
+  if (script.defaults.empty() || contains(python, "exec(open(")) read_globals(python, file, script);
   script.makes_adapters = contains(python, "get_peft_model(") || contains(python, "LoraConfig(");
+  script.follows_trl = contains(python, "from trl ") &&
+                       (contains(python, "TrlParser") || contains(python, "ModelConfig"));
+  script.deeds = deeds_in(python);
   for (const char* few : {"load_in_8bit=True", "load_in_4bit=True", "load_in_8bit = True",
                           "load_in_4bit = True", "\"load_in_4bit\": True"})
     script.loads_few_bits = script.loads_few_bits || contains(python, few);
@@ -229,11 +252,7 @@ ScriptText load_script_text(const CommandReading& reading) {
   }
   const std::optional<std::string> path = find_named_file(reading, program);
   if (!path) return {};
-  std::ifstream stream(*path, std::ios::binary);
-  std::string text(kMaxScript, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  return read_script_text_of(text, *path);
+  return read_script_text_of(text_of(*path), *path);
 }
 
 void lay_defaults_under(const ScriptText& script, CommandReading& reading) {
@@ -256,14 +275,24 @@ void lay_defaults_under(const ScriptText& script, CommandReading& reading) {
                                script.path, said));
 }
 
+void lay_python_settings_under(const std::string& named, CommandReading& reading) {
+  const std::optional<std::string> path = find_named_file(reading, named);
+  if (!path) return;
+  ScriptText settings;
+  settings.path = *path;
+  read_globals(text_of(*path), *path, settings);
+  lay_defaults_under(settings, reading);
+}
+
 void leave_script_open(const ScriptText& script, CommandReading& reading) {
   const std::string& program = reading.launch.program;
-  if (script.makes_adapters && !decides(reading, "training.lora") &&
+  if (script.makes_adapters && !reading.decides("training.lora") &&
       !has_option_for(script, "adapters"))
     reading.leave_open(program, "adapters",
                        fmt::format("{}: {} makes adapters itself; full training is counted",
                                    reading.file, script.path));
-  if (script.loads_few_bits && !decides(reading, "training.quantization") &&
+  leave_deeds_open(script, reading);
+  if (script.loads_few_bits && !reading.decides("training.quantization") &&
       !has_option_for(script, "precision"))
     reading.leave_open(program, "precision",
                        fmt::format("{}: {} loads weights in 4 or 8 bits itself; whole ones are "

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/document.h"
+#include "estimator/command_line/script_deeds.h"
 
 namespace memfathom {
 
@@ -17,8 +18,11 @@ struct ScriptText {
   std::string path;  // empty: the script is not here
   // Of add_argument(), and of annotated names: the fields of a dataclass, a function's parameters.
   std::vector<std::pair<std::string, Node>> defaults;
-  bool makes_adapters = false;  // get_peft_model(...), LoraConfig(...)
-  bool loads_few_bits = false;  // load_in_8bit=True and the like
+  std::vector<std::string> switches;  // options that are off unless the command has them
+  bool makes_adapters = false;        // get_peft_model(...), LoraConfig(...)
+  bool loads_few_bits = false;        // load_in_8bit=True and the like
+  bool follows_trl = false;           // it takes TRL's arguments, with their defaults
+  std::vector<ScriptDeed> deeds;
 };
 
 // `file` is named in errors.
@@ -29,6 +33,13 @@ ScriptText load_script_text(const CommandReading& reading);
 
 // Lays those defaults that may change memory under the flags, and says so.
 void lay_defaults_under(const ScriptText& script, CommandReading& reading);
+
+// Whether the script has an option that concerns this and is off unless the command turns it on:
+// what its text does is then behind that option.
+bool has_option_for(const ScriptText& script, std::string_view concerns);
+
+// The same of a Python file of settings that the command names: "batch_size = 12".
+void lay_python_settings_under(const std::string& named, CommandReading& reading);
 
 // Leaves the verdict open where the script makes adapters or loads few bits and none were read.
 void leave_script_open(const ScriptText& script, CommandReading& reading);

@@ -70,6 +70,13 @@ bool is_trl_program(const CommandReading& reading) {
          program.find("trl/scripts/") != std::string::npos;
 }
 
+// A script that is here and takes no arguments of TRL's has none of TRL's defaults.
+bool is_other_script(const CommandReading& reading) {
+  return reading.has_script && !reading.follows_trl && !is_trl_program(reading);
+}
+
+constexpr auto kOwnSwitch = std::to_array<Spelling>({{"use_peft", "trains_adapters"}});
+
 // TRL reads a rank only with --use_peft; scripts that are called after LoRA always do. The rank
 // that a script has by default says nothing of whether it trains adapters.
 void infer_adapters(CommandReading& reading) {
@@ -159,7 +166,8 @@ void set_method(const std::optional<Node>& recipe, CommandReading& reading) {
     set_default("beta", Node::number(0.1));
   } else if (names(reading, "reward") || names(reading, "prm")) {
     reading.train_reward_model();
-  } else if ((reading.launch.program == "trl" || names(reading, "sft.py")) &&
+  } else if ((reading.launch.program == "trl" ||
+              (names(reading, "sft.py") && !is_other_script(reading))) &&
              !says("max_seq_length") && !says("max_length")) {
     reading.assume(fmt::format("{}: no max_length: TRL's default of 1024", reading.file));
     set_default("max_length", Node::integer(1024));
@@ -211,6 +219,7 @@ void read_trainer_command(CommandReading& reading) {
   set_method(recipe, reading);
   set_example_length(reading);
   if (config.empty() || recipe) set_trl_defaults(recipe, reading);
+  if (config.empty() && is_other_script(reading)) reading.rename(kOwnSwitch);
   if (recipe) {
     read_with_file(config, reading);
   } else {

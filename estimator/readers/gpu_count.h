@@ -16,6 +16,9 @@ inline std::int64_t gpus_on_nodes(const Node& per_node, const Node* nodes, std::
   return per_node.as_int(1, most) * machines;
 }
 
+// Whether a job is sharded among GPUs whose number it does not say.
+bool shards_among_unknown(const Node& document);
+
 // Files often ask for sharding and leave the number of GPUs to the launcher. The fewest are then
 // counted, and the assumption says so.
 void assume_gpus(const Node& document, std::vector<std::string>& assumptions);

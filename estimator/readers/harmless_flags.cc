@@ -8,7 +8,7 @@ namespace {
 
 constexpr auto kGroups = std::to_array<HarmlessGroup>({
     {"logging",
-     "log_* log *_log logger* logger.* tracker_* *tensorboard* wandb* use_wandb *.wandb* "
+     "tag log_* log *_log logger* logger.* tracker_* *tensorboard* wandb* use_wandb *.wandb* "
      "timing_* profile* print_* eval_interval *.logger* trainer.project_name "
      "trainer.experiment_name trainer.test_freq with_tracking report_* logging.* exp_name "
      "experiment_name run_name entity job_name validation_prompt* num_validation_images "
@@ -61,7 +61,8 @@ constexpr auto kGroups = std::to_array<HarmlessGroup>({
      "data.apply_chat_template data.train_fraction data.download_dir *_data_path train_data* "
      "valid_data* dataset* datasets* *_dataset* "
      "tokenizer* vocab_file merge_file train_file validation_file test_file *_column *_key "
-     "instance_* class_* caption_* image_folder image_dir video_folder input_key input_template "
+     "instance_* class_* caption_* image_folder image_folders image_dir image_root imagenet_val "
+     "imagenet_v2 zeroshot_* video_folder input_key input_template "
      "input_column prompt prompt_template prompt_data* prompt_column "
      "response_template response_column split* num_workers *num_workers* shuffle* mmap_* reset_* "
      "eod_* "
@@ -83,7 +84,7 @@ constexpr auto kGroups = std::to_array<HarmlessGroup>({
      "num_padding_at_beginning local_dir hflip real_prior "
      "custom_dataset algorithm.* prompt_data* input_template packing_samples"},
     {"launching",
-     "local_rank node_rank rank master_* distributed_* nccl_* rdzv_* *_timeout* timeout* ddp_* "
+     "local_rank node_rank master_* distributed_* nccl_* rdzv_* *_timeout* timeout* ddp_* "
      "use_ray ray_* runtime_env* address hostfile master_port deepspeed_port trainer.device "
      "trainer.ray* overlap_* tp_comm_* no_python accelerator device cuda num_cpu_threads* "
      "machine_rank main_process_* same_network rdzv_backend max_restarts standalone monitor* "

@@ -307,7 +307,7 @@ constexpr auto kTrainYamlGroups = std::to_array<HarmlessGroup>({
      "shuffle *.shuffle cache_dir center_crop random_flip prompt instance_prompt instance_data_dir "
      "class_* mean std *.mean *.std *.split *.splits"},
     {"launching",
-     "local_rank rank device *.device dist_url dist_backend backend port accelerator "
+     "local_rank device *.device dist_url dist_backend backend port accelerator "
      "trainer.accelerator trainer.logger "
      "allow_tf32 tf32"},
 });

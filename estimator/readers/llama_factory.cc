@@ -295,7 +295,8 @@ void read_llama_factory(ParsedFile& parsed) {
     parsed.assumptions.push_back(fmt::format(
         "{} does not set cutoff_len; using the library's default of 2048", parsed.file));
   }
-  // On, unless it is switched off by name.
+  // On, unless it is switched off by name; the Trainer's own switch is overruled.
+  value_at(tree, "gradient_checkpointing");
   parsed.set("training.gradient_checkpointing",
              Node::string(is_true_at(tree, "disable_gradient_checkpointing") ? "none" : "full"));
   set_precision(adapters, parsed);

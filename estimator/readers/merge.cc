@@ -118,11 +118,7 @@ void resolve_base_model(const std::vector<ParsedFile>& files, MergedJob& job) {
     job.is_model_named = true;
     job.is_model_guessed = named->form == "parameters";
     if (!named->assumption.empty()) job.assumptions.push_back(named->assumption);
-    // Whole weights are counted where nobody says in how many bits they are.
-    if (named->form != "config" && is_quantized_copy(parsed.base_model) &&
-        value_at(job.document, "training.quantization") == nullptr)
-      job.unread.push_back(
-          {parsed.file, parsed.base_model, "precision", "", "", "training.quantization"});
+    job.model_name = parsed.base_model;
     return;
   }
 }
@@ -255,11 +251,13 @@ void keep_stored_type(const std::vector<ParsedFile>& files, Node& document, Merg
   const bool is_factory_lora = has_format(files, FileFormat::kLlamaFactory) &&
                                precision == nullptr &&
                                value_at(document, "training.lora") != nullptr;
+  // An adapter's file says nothing of the type that its model is loaded in.
+  const bool is_adapter = has_format(files, FileFormat::kAdapter) && precision == nullptr;
   const bool in_float32 = std::any_of(files.begin(), files.end(), [](const ParsedFile& parsed) {
     return parsed.format == FileFormat::kTrainingArguments && loads_float32(parsed.content);
   });
   if (older || in_float32 || (precision != nullptr && !precision->is_string()) ||
-      (!has_format(files, FileFormat::kTrainingArguments) && !is_factory_lora) ||
+      (!has_format(files, FileFormat::kTrainingArguments) && !is_factory_lora && !is_adapter) ||
       has_format(files, FileFormat::kDeepSpeed) ||
       value_at(document, "parallel.zero_stage") != nullptr ||
       value_at(document, "parallel.fsdp") != nullptr)

@@ -18,7 +18,9 @@ struct MergedJob {
   std::vector<std::string> warnings;  // contradictions, each with both files
   std::vector<UnreadKey> unread;      // of all files
   bool is_model_named = false;        // no file describes the model, one names it
+  std::string model_name;             // as that file writes it: "acme/Llama-3-8B-AWQ"
   bool is_model_guessed = false;      // only the size in its name is known
+  bool is_length_assumed = false;     // no file says how long the samples are
 };
 
 // A later file wins over an earlier one, and a contradiction is named. What a DeepSpeed file leaves

@@ -31,6 +31,22 @@ fs::path found_from(const fs::path& file, const fs::path& named) {
   return {};
 }
 
+namespace {
+
+// "zero3_offload.json", but not "stage3_no_offloading.conf" or "zero3_wo_offload.json".
+bool says_offload(const std::string& name) {
+  const std::size_t at = name.find("offload");
+  if (at == std::string::npos) return false;
+  std::string_view before = std::string_view(name).substr(0, at);
+  while (before.ends_with('_') || before.ends_with('-')) before.remove_suffix(1);
+  for (const std::string_view negation : {"no", "non", "not", "wo", "without", "disable"}) {
+    if (before.ends_with(negation)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 std::optional<ParsedFile> deepspeed_by_name(const ParsedFile& parsed, const std::string& named) {
   const std::string name = fs::path(named).filename().string();
   for (const std::string_view mark : {"zero_stage", "zero", "_z", "stage"}) {
@@ -44,7 +60,7 @@ std::optional<ParsedFile> deepspeed_by_name(const ParsedFile& parsed, const std:
     guessed.content = Node::map();
     guessed.section = "deepspeed";
     guessed.set("parallel.zero_stage", Node::integer(stage - '0'));
-    const bool offloads = name.find("offload") != std::string::npos;
+    const bool offloads = says_offload(name);
     if (offloads) guessed.set("parallel.offload.optimizer", Node::string("cpu"));
     if (offloads && stage == '3') guessed.set("parallel.offload.parameters", Node::string("cpu"));
     guessed.assumptions.push_back(

@@ -61,13 +61,6 @@ std::optional<fs::path> snapshot_of(const std::string& name, const fs::path& cac
   return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
 }
 
-bool ends_like(std::string_view name, std::string_view ending) {
-  if (name.size() < ending.size()) return false;
-  return std::equal(
-      ending.begin(), ending.end(), name.end() - static_cast<long>(ending.size()),
-      [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); });
-}
-
 double parameters_in(const std::string& name);
 
 // "DeepSeek-R1-0528-Qwen3-8B" is no DeepSeek-R1, and "Qwen2-57B" no Qwen2.5-7B, though their
@@ -94,16 +87,37 @@ std::optional<NamedModel> preset_like(const std::string& name) {
       return NamedModel{
           "preset", stem,
           fmt::format("{} is taken to have the shape of the preset {}; give its config.json if it "
-                      "differs{}",
-                      name, stem,
-                      is_quantized_copy(name) ? ", or --load-in-4bit or --load-in-8bit where its "
-                                                "weights are in few bits: whole ones are counted"
-                                              : "")};
+                      "differs",
+                      name, stem)};
     }
     const std::size_t cut = stem.rfind('-');
     if (cut == std::string::npos || cut == 0) return std::nullopt;
     stem.erase(cut);
   }
+}
+
+// "dolphin-2.5-mixtral-8x7b": experts are counted in no other way, so that the part with an "x" in
+// it names the shape.
+std::optional<NamedModel> mixture_in(const std::string& name) {
+  const std::string stem = name.substr(name.rfind('/') + 1);
+  for (std::size_t start = stem.find('-'); start != std::string::npos;
+       start = stem.find('-', start + 1)) {
+    std::string part = stem.substr(start + 1);
+    while (part.find('x') != std::string::npos) {
+      const std::size_t size = part.find_first_of("0123456789");
+      const bool is_mixture = size != std::string::npos && size + 1 < part.size() &&
+                              part[size + 1] == 'x' && is_preset(part);
+      if (is_mixture)
+        return NamedModel{"preset", part,
+                          fmt::format("{} is taken to have the shape of the preset {}; give its "
+                                      "config.json if it differs",
+                                      name, part)};
+      const std::size_t cut = part.rfind('-');
+      if (cut == std::string::npos) break;
+      part.erase(cut);
+    }
+  }
+  return std::nullopt;
 }
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
@@ -225,18 +239,6 @@ void retarget_lora_for_substitute(Node& document, std::vector<std::string>& assu
 
 }  // namespace
 
-// Copies with weights in few bits are named so; the preset has whole ones.
-bool is_quantized_copy(std::string_view name) {
-  static constexpr std::array<std::string_view, 7> kEndings{"4bit", "8bit", "awq", "gptq",
-                                                            "-fp8", "int4", "int8"};
-  static constexpr std::array<std::string_view, 4> kMethods{"AQLM", "HQQ", "EETQ", "exl2"};
-  for (const std::string_view method : kMethods) {
-    if (name.find(method) != std::string_view::npos) return true;
-  }
-  return std::any_of(kEndings.begin(), kEndings.end(),
-                     [&](std::string_view ending) { return ends_like(name, ending); });
-}
-
 fs::path huggingface_cache() {
   const auto folder = [](const char* variable) {
     const char* value = std::getenv(variable);
@@ -267,6 +269,7 @@ std::optional<NamedModel> find_named_model(const std::string& name, const fs::pa
   const std::string written = with_dots(name);
   if (is_preset(written)) return NamedModel{"preset", written, ""};
   if (std::optional<NamedModel> preset = preset_like(written)) return preset;
+  if (std::optional<NamedModel> mixture = mixture_in(written)) return mixture;
   return sized_like(written);
 }
 

@@ -26,9 +26,6 @@ std::filesystem::path huggingface_cache();
 std::optional<NamedModel> find_named_model(const std::string& name,
                                            const std::filesystem::path& cache);
 
-// Whether a name says that its weights are stored in few bits: "-AWQ", "-bnb-4bit".
-bool is_quantized_copy(std::string_view name);
-
 // The value of the job's model.<form>.
 Node node_of(const NamedModel& named);
 

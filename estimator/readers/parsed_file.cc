@@ -229,9 +229,17 @@ void read_fields(std::span<const Field> fields, ParsedFile& parsed) {
   for (const Field& field : fields) {
     const Node* value = value_at(parsed.content, field.file);
     if (value == nullptr) continue;
-    const auto decided = [&](const KeyChange& change) { return change.key == field.job; };
-    if (std::any_of(parsed.settings.begin(), parsed.settings.end(), decided))
-      continue;  // another spelling of the same
+    const auto decided =
+        std::find_if(parsed.settings.begin(), parsed.settings.end(),
+                     [&](const KeyChange& change) { return change.key == field.job; });
+    if (decided != parsed.settings.end()) {  // another spelling of the same
+      const bool differs =
+          value->is_int() && decided->value.is_int() && !decided->value.same_value(*value);
+      if (differs)
+        parsed.unread.push_back(
+            {parsed.file, value->path(), std::string(concern_of_field(field)), ""});
+      continue;
+    }
     // Hydra's and OmegaConf's references to other keys.
     if (value->is_string() && value->as_string().starts_with("${")) {
       parsed.unread.push_back(

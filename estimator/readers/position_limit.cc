@@ -29,6 +29,13 @@ PositionLimits position_limits_of(const Node& config) {
   return {count_at(config, limit.key) - limit.reserved, limit.is_table};
 }
 
+// Those of a decoder beside an encoder of something else; Whisper's are 448 where config.json does
+// not say (bart_stack.cc).
+std::int64_t decoder_positions(const Node& config) {
+  const std::int64_t said = count_at(config, "max_target_positions");
+  return said == 0 && text_at(config, "model_type") == "whisper" ? 448 : said;
+}
+
 }  // namespace
 
 std::string position_limit_warning(const Node& document, const ModelSpec& model) {
@@ -54,20 +61,23 @@ std::int64_t table_of_positions(const ModelSpec& model) {
   return places.table ? std::max<std::int64_t>(places.count, 0) : 0;
 }
 
-void assume_length(Node& document, std::vector<std::string>& assumptions) {
+bool assume_length(Node& document, std::vector<std::string>& assumptions) {
   constexpr std::int64_t kDefaultLength = 2048;
-  if (value_at(document, "training.sequence_length") != nullptr) return;
+  if (value_at(document, "training.sequence_length") != nullptr) return false;
   const Node config = model_config(document);
   const bool reads_text = value_at(document, "model.parameters") != nullptr ||
-                          (config.is_map() && value_at(config, "vocab_size") != nullptr);
-  if (!reads_text) return;
-  const std::int64_t places = config.is_map() ? position_limits_of(config).count : 0;
+                          (config.is_map() && (value_at(config, "vocab_size") != nullptr ||
+                                               value_at(config, "text_config") != nullptr));
+  if (!reads_text) return false;
+  std::int64_t places = config.is_map() ? position_limits_of(config).count : 0;
+  if (places <= 0 && config.is_map()) places = decoder_positions(config);
   const std::int64_t length = places > 0 ? std::min(places, kDefaultLength) : kDefaultLength;
   document.assign("training.sequence_length", Node::integer(length));
   assumptions.push_back(
       fmt::format("no file sets the sequence length; using {} tokens. Activations and logits scale "
                   "with it; pass --sequence-length to set it",
                   length));
+  return true;
 }
 
 }  // namespace memfathom

@@ -79,11 +79,14 @@ void resolve_batch(const ParsedFile& parsed, Node& document, MergedJob& notes) {
   }
   const std::int64_t gpus = count_at(document, "parallel.num_gpus").value_or(1);
   const std::int64_t per_gpu = whole->as_int(1) / gpus;
-  if (value_at(document, "parallel.num_gpus") == nullptr)
+  if (value_at(document, "parallel.num_gpus") == nullptr) {
     notes.assumptions.push_back(
         fmt::format("{}: train_batch_size {} is of all GPUs, and no file says how many there are: "
                     "1 is counted (--num-gpus)",
                     parsed.file, whole->as_int()));
+    if (!batch && whole->as_int() > 1)
+      notes.unread.push_back({.file = parsed.file, .key = "train_batch_size", .concerns = "batch"});
+  }
   if (!batch) {
     document.assign(kBatch, Node::integer(std::max<std::int64_t>(1, per_gpu / steps.value_or(1))));
   } else if (!steps) {
@@ -97,6 +100,27 @@ void resolve_batch(const ParsedFile& parsed, Node& document, MergedJob& notes) {
                     "GPUs make {}; the latter was taken",
                     whole->as_int(), parsed.file, *count_at(document, kBatch),
                     count_at(document, kSteps).value_or(1), gpus, product));
+  }
+}
+
+// verl divides a micro-batch whose name does not end in "_per_gpu" by the number of GPUs.
+void divide_micro_batch(const ParsedFile& parsed, Node& document, MergedJob& notes) {
+  for (const char* key :
+       {"actor_rollout_ref.actor.ppo_micro_batch_size", "data.micro_batch_size"}) {
+    const Node* own = value_at(parsed.content, fmt::format("{}_per_gpu", key));
+    const Node* whole = value_at(parsed.content, key);
+    const Node* batch = value_at(document, "training.batch_size");
+    if ((own != nullptr && own->is_int()) || whole == nullptr || !whole->is_int() ||
+        batch == nullptr || !batch->same_value(*whole) || whole->as_int() <= 1)
+      continue;
+    const std::optional<std::int64_t> gpus = count_at(document, "parallel.num_gpus");
+    notes.assumptions.push_back(fmt::format(
+        "{}: {} is of all GPUs, as verl has it{}", parsed.file, key,
+        gpus ? "" : ", and nothing says how many there are: 1 is counted (--num-gpus)"));
+    if (!gpus) notes.unread.push_back({.file = parsed.file, .key = key, .concerns = "batch"});
+    document.assign("training.batch_size",
+                    Node::integer(std::max<std::int64_t>(1, whole->as_int() / gpus.value_or(1))));
+    return;
   }
 }
 
@@ -118,6 +142,8 @@ void shard_recipe(const ParsedFile& parsed, Node& document, MergedJob& notes) {
 void resolve_auto_values(const std::vector<ParsedFile>& files, Node& document, MergedJob& notes) {
   for (const ParsedFile& parsed : files) {
     if (parsed.format == FileFormat::kTorchtune) shard_recipe(parsed, document, notes);
+    if (parsed.format == FileFormat::kVerl || parsed.format == FileFormat::kCommandLine)
+      divide_micro_batch(parsed, document, notes);
     if (parsed.format != FileFormat::kDeepSpeed) continue;
     resolve_bucket(parsed, "zero_optimization.reduce_bucket_size",
                    "parallel.zero.reduce_bucket_size", 1, document, notes);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "estimator/readers/formats.h"
 #include "estimator/readers/frozen_modules.h"
@@ -12,64 +14,60 @@
 namespace memfathom {
 namespace {
 
-// The spellings of people's own training scripts, flat or in the sections they like.
-constexpr auto kFields = std::to_array<Field>({
-    {"training.batch_size", "batch"},
-    {"training.batch_size", "batch_size"},
-    {"training.batch_size", "train_batch_size"},
-    {"training.batch_size", "micro_batch_size"},
-    {"training.batch_size", "train_batchsize"},
-    {"training.batch_size", "batchsize"},
-    {"training.batch_size", "train.batchsize"},
-    {"training.batch_size", "train.train_batchsize"},
-    {"training.batch_size", "train.train_batch_size"},
-    {"training.batch_size", "training.train_batchsize"},
-    {"training.batch_size", "training.train_batch_size"},
-    {"training.batch_size", "data.train_batchsize"},
-    {"training.batch_size", "data.train_batch_size"},
-    {"training.batch_size", "train.batch_size"},
-    {"training.batch_size", "training.batch_size"},
-    {"training.batch_size", "data.batch_size"},
-    {"training.batch_size", "trainer.batch_size"},
-    {"training.batch_size", "model.micro_batch_size"},
-    {"training.gradient_accumulation_steps", "accumulation_steps"},
-    {"training.gradient_accumulation_steps", "gradient_accumulation_steps"},
-    {"training.gradient_accumulation_steps", "accumulate_grad_batches"},
-    {"training.gradient_accumulation_steps", "train.accumulation_steps"},
-    {"training.gradient_accumulation_steps", "training.accumulation_steps"},
-    {"training.gradient_accumulation_steps", "training.gradient_accumulation_steps"},
-    {"training.gradient_accumulation_steps", "trainer.accumulate_grad_batches"},
-    {"training.image_size", "image_size"},
-    {"training.image_size", "img_size"},
-    {"training.image_size", "resolution"},
-    {"training.image_size", "data.image_size"},
-    {"training.image_size", "data.img_size"},
-    {"training.image_size", "data.resolution"},
-    {"training.image_size", "data.train_resolution"},
-    {"training.num_frames", "num_frames"},
-    {"training.num_frames", "data.num_frames"},
-    {"training.sequence_length", "sequence_length"},
-    {"training.sequence_length", "seq_length"},
-    {"training.sequence_length", "seq_len"},
-    {"training.sequence_length", "max_seq_length"},
-    {"training.sequence_length", "block_size"},
-    {"training.sequence_length", "training.seq_len"},
-    {"training.sequence_length", "model.encoder_seq_length"},
-    {"training.gradient_checkpointing", "gradient_checkpointing", FieldKind::kCheckpointing},
-    {"training.gradient_checkpointing", "grad_checkpointing", FieldKind::kCheckpointing},
-    {"training.gradient_checkpointing", "train.gradient_checkpointing", FieldKind::kCheckpointing},
-    {"training.gradient_checkpointing", "training.gradient_checkpointing",
+// What people's own training scripts call a setting, flat or in the sections they like.
+struct Spellings {
+  std::string_view job;
+  std::string_view sections;  // separated by spaces; "." is the file itself
+  std::string_view words;     // the first that a file has decides
+  FieldKind kind = FieldKind::kPlain;
+};
+
+constexpr auto kSpellings = std::to_array<Spellings>({
+    {"training.batch_size", ". train. training. data. trainer. dataloader. dataset.",
+     "batch batch_size train_batch_size micro_batch_size train_batchsize batchsize bs "
+     "batch_size_per_gpu batch_size_per_device per_gpu_batch_size samples_per_gpu"},
+    {"training.batch_size", "model.", "micro_batch_size"},
+    {"training.gradient_accumulation_steps", ". train. training. trainer.",
+     "accumulation_steps gradient_accumulation_steps accumulate_grad_batches grad_accum_steps "
+     "gradient_accumulation grad_accumulation_steps"},
+    {"training.image_size", ". data.", "image_size img_size resolution train_resolution imgsz"},
+    {"training.num_frames", ". data.", "num_frames"},
+    {"training.sequence_length", ". train. training. data. model. trainer.",
+     "sequence_length seq_length seq_len max_seq_length max_seq_len block_size context_length "
+     "max_sequence_length max_len encoder_seq_length"},
+    {"training.gradient_checkpointing", ". train. training. trainer.",
+     "gradient_checkpointing grad_checkpointing grad_ckpt activation_checkpointing",
      FieldKind::kCheckpointing},
-    {"training.optimizer", "optimizer", FieldKind::kOptimizer},
-    {"training.optimizer", "opt", FieldKind::kOptimizer},
-    {"training.optimizer", "train.optimizer", FieldKind::kOptimizer},
-    {"training.optimizer", "training.optimizer", FieldKind::kOptimizer},
-    {"parallel.num_gpus", "num_gpus"},
-    {"parallel.tensor", "model.tensor_model_parallel_size"},
-    {"parallel.pipeline", "model.pipeline_model_parallel_size"},
-    {"target.memory", "gpu_memory", FieldKind::kGibibytes},
-    {"target.memory", "train.gpu_memory", FieldKind::kGibibytes},
+    {"training.optimizer", ". train. training.", "optimizer opt", FieldKind::kOptimizer},
+    {"parallel.num_gpus", ". train. training. trainer.", "num_gpus n_gpus n_gpu ngpus"},
+    {"parallel.tensor", "model.", "tensor_model_parallel_size"},
+    {"parallel.pipeline", "model.", "pipeline_model_parallel_size"},
+    {"target.memory", ". train.", "gpu_memory", FieldKind::kGibibytes},
 });
+
+std::vector<std::string_view> words_in(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    words.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+// Every word in every section; `keys` keeps their texts.
+std::vector<Field> crossed_fields(std::deque<std::string>& keys) {
+  std::vector<Field> fields;
+  for (const Spellings& spellings : kSpellings) {
+    for (const std::string_view section : words_in(spellings.sections)) {
+      for (const std::string_view word : words_in(spellings.words)) {
+        keys.push_back((section == "." ? std::string() : std::string(section)) + std::string(word));
+        fields.push_back({spellings.job, keys.back(), spellings.kind});
+      }
+    }
+  }
+  return fields;
+}
 
 // Copies and graphs that such scripts keep beside the model.
 constexpr auto kNotModelled = std::to_array<std::string_view>(
@@ -107,6 +105,8 @@ std::string precision_of(std::string name) {
   const bool whole = ends("-true");
   if (whole) name.erase(name.size() - 5);
   if (ends("-mixed")) name.erase(name.size() - 6);
+  if (name.starts_with("amp_")) name.erase(0, 4);  // open_clip's "amp_bf16"
+  if (name == "amp") name = "fp16";
   const bool bf16 = name == "bf16" || name == "bfloat16";
   if (!bf16 && name != "16" && name != "fp16" && name != "float16") return "";
   return fmt::format("{}{}", whole ? "" : "amp-", bf16 ? "bf16" : "fp16");
@@ -119,7 +119,7 @@ bool is_left_to_others(const Node& value) {
 
 void set_precision(ParsedFile& parsed) {
   const Node& tree = parsed.content;
-  const Node* amp = anywhere(tree, {"use_amp", "amp", "use_fp16"});
+  const Node* amp = anywhere(tree, {"use_amp", "amp", "use_fp16", "fp16"});
   if (amp != nullptr && amp->is_string() && !is_left_to_others(*amp)) {
     withhold(amp->path(), "precision",
              fmt::format("{}: amp is {}; fp32 is counted", parsed.file, amp->as_string()), parsed);
@@ -128,7 +128,14 @@ void set_precision(ParsedFile& parsed) {
   if (amp != nullptr && (amp->is_bool() || amp->is_number())) {
     const Node* type = anywhere(tree, {"amp_dtype"});
     const bool bf16 = type != nullptr && type->is_string() && type->as_string() == "bfloat16";
-    if (is_on(*amp)) parsed.set("training.precision", Node::string(bf16 ? "amp-bf16" : "amp-fp16"));
+    if (is_on(*amp)) {
+      parsed.set("training.precision", Node::string(bf16 ? "amp-bf16" : "amp-fp16"));
+      return;
+    }
+  }
+  if (const Node* bf16 = anywhere(tree, {"bf16", "use_bf16"});
+      bf16 != nullptr && is_switch(*bf16) && is_on(*bf16)) {
+    parsed.set("training.precision", Node::string("amp-bf16"));
     return;
   }
   const Node* named = anywhere(tree, {"mixed_precision", "precision", "dtype"});
@@ -150,7 +157,11 @@ void set_precision(ParsedFile& parsed) {
 
 }  // namespace
 
-std::span<const Field> train_yaml_fields() { return kFields; }
+std::span<const Field> train_yaml_fields() {
+  static std::deque<std::string> keys;
+  static const std::vector<Field> fields = crossed_fields(keys);
+  return fields;
+}
 
 bool write_to_train_yaml(const KeyChange& change, const Node& job, Node& content) {
   if (change.key == "training.image_size") {
@@ -198,7 +209,7 @@ bool write_to_train_yaml(const KeyChange& change, const Node& job, Node& content
 
 void read_train_yaml(ParsedFile& parsed) {
   const Node& tree = parsed.content;
-  read_fields(kFields, parsed);
+  read_fields(train_yaml_fields(), parsed);
   set_image(parsed);
   set_script_model(parsed);
   set_precision(parsed);

@@ -181,7 +181,8 @@ void set_preference(bool adapters, ParsedFile& parsed) {
   parsed.assumptions.push_back(
       fmt::format("{}: `beta` is of TRL's trainers of preferences: pairs of answers, reference {}",
                   parsed.file, reference));
-  if (!has_any(tree, {"max_length"})) parsed.set("training.sequence_length", Node::integer(1024));
+  if (!has_any(tree, {"max_length", "max_seq_length", "model_max_length"}))
+    parsed.set("training.sequence_length", Node::integer(1024));
 }
 
 }  // namespace

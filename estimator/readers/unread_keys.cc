@@ -238,10 +238,42 @@ std::string_view concern_of_name(std::string_view key) {
   return {};
 }
 
+// Words that make any value telling: "hybrid_parallel", "low_level_zero", "torch_fsdp".
+constexpr auto kTellingParts = std::to_array<TellingWord>({
+    {"parallel", "sharding"},
+    {"level_zero", "sharding"},
+    {"zero1", "sharding"},
+    {"zero2", "sharding"},
+    {"zero3", "sharding"},
+    {"fsdp", "sharding"},
+    {"fsdp2", "sharding"},
+    {"gemini", "sharding"},
+    {"deepspeed", "sharding"},
+    {"megatron", "sharding"},
+    {"offload", "sharding"},
+    {"lora", "adapters"},
+    {"qlora", "adapters"},
+    {"4bit", "precision"},
+    {"8bit", "precision"},
+    {"bf16", "precision"},
+    {"fp16", "precision"},
+    {"fp8", "precision"},
+});
+
+// A name of one or a few words, and no path or sentence.
+bool is_setting(std::string_view text) {
+  constexpr std::size_t kLongest = 32;
+  return text.size() <= kLongest && text.find_first_of("/\\ :{$") == std::string_view::npos;
+}
+
 std::string_view concern_of_text(std::string_view text) {
   const std::string folded = lower(text.substr(text.rfind('.') + 1));  // "torch.bfloat16"
   for (const TellingWord& telling : kTellingValues) {
     if (folded == telling.word) return telling.concerns;
+  }
+  if (!is_setting(text)) return {};
+  for (const TellingWord& telling : kTellingParts) {
+    if (contains_word(folded, telling.word)) return telling.concerns;
   }
   return {};
 }

@@ -2,6 +2,7 @@
 // keeps fp32 weights and computes in bf16.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -66,6 +67,19 @@ void set_adapters(const std::string& section, ParsedFile& parsed) {
     parsed.set("training.lora.targets", lora_targets(*targets));
 }
 
+// Without "_per_gpu" it is of all GPUs: resolve_auto.cc divides it.
+void set_shared_batch(ParsedFile& parsed) {
+  const auto is_batch = [](const KeyChange& change) { return change.key == "training.batch_size"; };
+  if (std::any_of(parsed.settings.begin(), parsed.settings.end(), is_batch)) return;
+  for (const char* key :
+       {"actor_rollout_ref.actor.ppo_micro_batch_size", "data.micro_batch_size"}) {
+    const Node* whole = value_at(parsed.content, key);
+    if (whole == nullptr || !whole->is_int()) continue;
+    parsed.set("training.batch_size", Node::integer(whole->as_int(1, 1 << 30)));
+    return;
+  }
+}
+
 void set_gpus(ParsedFile& parsed) {
   const Node* per_node = value_at(parsed.content, "trainer.n_gpus_per_node");
   const Node* nodes = value_at(parsed.content, "trainer.nnodes");
@@ -127,6 +141,7 @@ bool is_verl(const Node& tree) {
 void read_verl(ParsedFile& parsed) {
   const Node& tree = parsed.content;
   read_fields(kFields, parsed);
+  set_shared_batch(parsed);
   const bool learns_by_reward = value_at(tree, "actor_rollout_ref") != nullptr;
   learns_by_reward ? set_actor(parsed) : set_supervised(parsed);
   const std::string strategy = text_at(

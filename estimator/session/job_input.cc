@@ -22,12 +22,14 @@
 #include "estimator/readers/frozen_modules.h"
 #include "estimator/readers/gpu_count.h"
 #include "estimator/readers/language_model_part.h"
+#include "estimator/readers/named_bits.h"
 #include "estimator/readers/named_model.h"
 #include "estimator/readers/pipeline.h"
 #include "estimator/readers/position_limit.h"
 #include "estimator/readers/resolve_auto.h"
 #include "estimator/readers/setting_warnings.h"
 #include "estimator/readers/unread_keys.h"
+#include "estimator/session/open_verdict.h"
 
 namespace memfathom {
 namespace {
@@ -181,6 +183,16 @@ void require_model(const JobInput& input) {
                   "capture SCRIPT ...");
 }
 
+// The model's name as a file or a flag writes it; empty where the model is described.
+std::string written_name(const JobInput& input) {
+  const Node* model = value_at(input.document, "model");
+  const Node* of_files = value_at(input.files.document, "model");
+  if (model != nullptr && of_files != nullptr && model->same_value(*of_files) &&
+      !input.files.model_name.empty())
+    return input.files.model_name;
+  return text_at(input.document, "model.preset");
+}
+
 }  // namespace
 
 void complete(JobInput& input, const CompletionOptions& options) {
@@ -190,7 +202,12 @@ void complete(JobInput& input, const CompletionOptions& options) {
   complete_builtin_family(input.document, input.files.assumptions);
   require_model(input);
   const bool is_sized = value_at(input.document, "model.parameters") != nullptr;
+  const std::string name = written_name(input);
   complete_model_names(input.document, huggingface_cache(), input.files.assumptions);
+  // A config.json says itself how the weights are stored.
+  if (value_at(input.document, "model.config") == nullptr)
+    count_named_bits(name, input.document.file(), input.document, input.files.assumptions,
+                     input.files.unread);
   name_unread_keys_of_model(input.document, input.files);
   if (!is_sized && value_at(input.document, "model.parameters") != nullptr)
     input.files.is_model_guessed = true;
@@ -199,7 +216,7 @@ void complete(JobInput& input, const CompletionOptions& options) {
   assume_optimizer(input.files.files, input.document, input.files.assumptions);
   resolve_auto_values(input.files.files, input.document, input.files);
   if (input.has_foreign_files()) {
-    assume_length(input.document, input.files.assumptions);
+    input.files.is_length_assumed = assume_length(input.document, input.files.assumptions);
     assume_gpus(input.document, input.files.assumptions);
   }
   select_autoencoder_part(input.files.files, input.document);
@@ -289,6 +306,7 @@ void JobInput::annotate(Estimate& estimate) const {
   estimate.unread = files.unread;
   widen(estimate);
   withhold(estimate.verdict);
+  if (has_foreign_files()) leave_what_is_not_said_open(document, files, estimate);
   if (std::string sentence = position_limit_warning(document, job.model); !sentence.empty())
     estimate.warnings.push_back(std::move(sentence));
   append(estimate.warnings, setting_warnings(document, job));

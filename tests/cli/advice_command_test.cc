@@ -214,6 +214,33 @@ TEST_F(AdviceCommandTest, AFrameworkWithoutCalibrationsIsRefused) {
   EXPECT_THAT(outcome.err, HasSubstr("pytorch, memfathom"));
 }
 
+TEST_F(AdviceCommandTest, ShardingAmongAnUnknownNumberOfGpusDoesNotRuleAFitOut) {
+  const std::string zero3 =
+      file("zero3.json", R"({"zero_optimization": {"stage": 3}, "bf16": {"enabled": true}})");
+  const auto verdict = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"estimate", "--from", zero3, "--model", "llama-2-7b"});
+    const json result = answer(more);
+    return result["verdict"]["status"].get<std::string>();
+  };
+  EXPECT_EQ(verdict({"--gpu", "a100-40gb"}), "undecided");
+  EXPECT_EQ(verdict({"--gpu", "b200"}), "fits") << "on more GPUs too";
+  const json one = answer(
+      {"estimate", "--from", zero3, "--model", "llama-2-7b", "--gpu", "t4", "--num-gpus", "1"}, 1);
+  EXPECT_EQ(one["verdict"]["status"], "does_not_fit");
+}
+
+TEST_F(AdviceCommandTest, AnAssumedLengthDoesNotRuleAFitOut) {
+  const std::string arguments = file("args.json", R"({"per_device_train_batch_size": 256,
+      "output_dir": "x", "bf16": true})");
+  const auto verdict = [&](std::vector<std::string> more, int exit_code) {
+    more.insert(more.begin(), {"estimate", "--from", arguments, "--gpu", "a100-40gb"});
+    return answer(more, exit_code)["verdict"]["status"].get<std::string>();
+  };
+  EXPECT_EQ(verdict({"--model", "gpt2"}, 0), "undecided");
+  EXPECT_EQ(verdict({"--model", "gpt2", "--sequence-length", "1024"}, 1), "does_not_fit");
+  EXPECT_EQ(verdict({"--model", "llama-2-70b"}, 1), "does_not_fit") << "its weights alone";
+}
+
 TEST_F(AdviceCommandTest, AnUnreadKeyThatMayChangeTheMemoryLeavesTheVerdictUndecided) {
   const std::string file_name =
       file("axolotl.yml",

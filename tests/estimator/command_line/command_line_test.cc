@@ -614,15 +614,74 @@ TEST(CommandLineTest, RefusesJax) {
                Error);
 }
 
-TEST(CommandLineTest, ANameThatSaysFewBitsLeavesTheVerdictOpen) {
-  for (const char* name : {"TechxGenus/Meta-Llama-3-8B-Instruct-AWQ",
-                           "ISTA-DASLab/Meta-Llama-3-8B-Instruct-AQLM-2Bit-1x16"}) {
-    const MergedJob job =
-        read(std::string("trl sft --use_peft --max_length 512 "
-                         "--per_device_train_batch_size 1 --model_name_or_path ") +
-             name);
-    EXPECT_THAT(unread(job), Contains(name));
-  }
+TEST(CommandLineTest, ANameThatSaysFewBitsIsCountedOrLeavesTheVerdictOpen) {
+  const auto of_name = [](const std::string& name) {
+    JobInput input;
+    input.files = read(
+        "trl sft --use_peft --max_length 512 --per_device_train_batch_size 1 "
+        "--model_name_or_path " +
+        name);
+    input.document = input.files.document;
+    complete(input);
+    return input;
+  };
+  EXPECT_EQ(of_name("TechxGenus/Meta-Llama-3-8B-Instruct-AWQ")
+                .document.at("training")
+                .at("quantization")
+                .at("method")
+                .as_string(),
+            "awq");
+  const std::string odd = "ISTA-DASLab/Meta-Llama-3-8B-Instruct-AQLM-2Bit-1x16";
+  EXPECT_THAT(unread(of_name(odd).files), Contains(odd));
+}
+
+TEST(CommandLineTest, ABatchThatNothingSaysLeavesTheVerdictOpen) {
+  for (const char* command :
+       {"torchrun --nproc_per_node 4 finetune.py --plugin hybrid_parallel --model_type gpt2",
+        "python train_qlora_hf.py --model_name_or_path gpt2 --dataset_name_or_path alpaca"})
+    EXPECT_THAT(unread(read(command)), Contains("batch_size")) << command;
+  for (const char* command :
+       {"python train.py --model gpt2 --bs 4",
+        "python train.py --model_name_or_path gpt2 --num_train_epochs 1 --output_dir x",
+        "trl sft --model_name_or_path gpt2"})
+    EXPECT_THAT(unread(read(command)), Not(Contains("batch_size"))) << command;
+}
+
+TEST(CommandLineTest, TheTextTowerOfClipLeavesTheVerdictOpen) {
+  const std::string flags = " --model ViT-B-32 --batch-size 256 --epochs 32 --precision amp_bf16";
+  const MergedJob clip = read("python -m open_clip_train.main" + flags);
+  EXPECT_THAT(unread(clip), Contains("model"));
+  EXPECT_EQ(value(clip, "training.precision"), "amp-bf16");
+  EXPECT_THAT(unread(read("python train.py" + flags)), IsEmpty());
+}
+
+TEST(CommandLineTest, ArgumentsThatTheShellDoesNotKnowAreJudgedByTheirName) {
+  const std::string command =
+      "python train.py --model gpt2 --batch_size 2 --max_length 64 --lr 1e-4 ";
+  EXPECT_EQ(read(command + "$PRECISION_ARGS").unread.back().concerns, "precision");
+  EXPECT_EQ(read(command + "$EXTRA_ARGS").unread.back().concerns, "");
+}
+
+TEST(CommandLineTest, ARankIsNoHarmlessNumber) {
+  const std::string command = "python train.py --model gpt2 --batch_size 2 --max_length 64 ";
+  EXPECT_THAT(unread(read(command + "--rank 16")), Contains("rank"));
+  for (const UnreadKey& key : read(command + "--rank 0").unread) EXPECT_EQ(key.concerns, "");
+}
+
+TEST(CommandLineTest, VerlDividesAMicroBatchThatIsOfAllGpus) {
+  const auto batch = [](const std::string& flags) {
+    JobInput input;
+    input.files = read(
+        "torchrun --standalone --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer "
+        "model.partial_pretrain=Qwen/Qwen2.5-0.5B " +
+        flags);
+    input.document = input.files.document;
+    complete(input);
+    return input.document.at("training");
+  };
+  EXPECT_EQ(batch("data.micro_batch_size=32").at("batch_size").as_int(), 4);
+  EXPECT_EQ(batch("data.micro_batch_size_per_gpu=32").at("batch_size").as_int(), 32);
+  EXPECT_EQ(batch("data.micro_batch_size=32").at("sequence_length").as_int(), 1024);
 }
 
 }  // namespace

@@ -47,6 +47,11 @@ TEST(PurposeTest, AScriptNamedAfterAdaptersIsNotFullTraining) {
   }
 }
 
+TEST(PurposeTest, AnalysingDataIsNoTraining) {
+  EXPECT_THAT(refusal("python ../../analyze_data.py --num-layers 1 --hidden-size 1 --seq-length 8"),
+              HasSubstr("does not train"));
+}
+
 TEST(PurposeTest, AFlagThatAsksForAdaptersIsNotFullTraining) {
   EXPECT_THAT(open_keys(read("python train.py --model_name_or_path Qwen/Qwen2.5-7B --lora_r 8 "
                              "--lora_alpha 16 --per_device_train_batch_size 1")),

@@ -110,6 +110,42 @@ TEST_F(ScriptBesideTest, AdaptersThatTheScriptMakesLeaveTheVerdictOpen) {
       is_open(read("class A:\n    use_lora: bool = False\nget_peft_model(m, c)\n", kCommand)));
 }
 
+TEST_F(ScriptBesideTest, WhatTheScriptDoesItselfLeavesTheVerdictOpen) {
+  for (const char* python :
+       {"import colossalai\n", "model = FSDP(model)\n", "engine = deepspeed.initialize(m)\n",
+        "model.gradient_checkpointing_enable()\n", "with torch.autocast('cuda'):\n",
+        "m = load(torch_dtype=torch.bfloat16)\n", "ema = ModelEmaV2(model)\n"})
+    EXPECT_TRUE(is_open(read(python, kCommand))) << python;
+  EXPECT_TRUE(
+      is_open(read("model = fully_shard(model)\n", std::string(kCommand) + " --num_gpus 4")));
+  const std::string checkpointed = std::string(kCommand) + " --gradient_checkpointing True";
+  EXPECT_FALSE(is_open(read("model.gradient_checkpointing_enable()\n", checkpointed)));
+  // Behind a switch of its own that the command leaves off.
+  EXPECT_FALSE(
+      is_open(read("p.add_argument('--use_ema', action='store_true')\nModelEmaV2(m)\n", kCommand)));
+}
+
+TEST_F(ScriptBesideTest, OtherScriptsThanTrlsHaveNoneOfItsDefaults) {
+  const std::string command = std::string(kCommand) + " --use_peft";
+  const MergedJob other = read("trainer = Trainer(model)\n", command);
+  EXPECT_EQ(value(other, "training.gradient_checkpointing"), "");
+  EXPECT_TRUE(is_open(other)) << "no rank is said";
+  const MergedJob trl = read("from trl import ModelConfig, TrlParser\n", command);
+  EXPECT_EQ(value(trl, "training.gradient_checkpointing"), "full");
+}
+
+TEST_F(ScriptBesideTest, APythonFileOfSettingsIsReadAndNamed) {
+  std::ofstream(folder_.path() / "small.py") << "# small\nbatch_size = 12\nblock_size = 64\n"
+                                                "n_layer = 4\nn_head = 4\nn_embd = 128\n";
+  const MergedJob job =
+      read("import torch\nbatch_size = 64\nexec(open('configurator.py').read())\n",
+           "python finetune.py small.py --n_layer=2");
+  EXPECT_EQ(value(job, "training.batch_size"), "12");
+  EXPECT_EQ(value(job, "training.sequence_length"), "64");
+  EXPECT_EQ(value(job, "model.config.n_layer"), "2");
+  EXPECT_TRUE(is_open(job));
+}
+
 // The ranks of the script decide nothing while its switch of adapters is off.
 TEST_F(ScriptBesideTest, ASwitchThatIsOffIsFullTraining) {
   const char* python =

@@ -8,7 +8,9 @@
 
 #include "core/error.h"
 #include "core/yaml_text.h"
+#include "estimator/readers/merge.h"
 #include "estimator/readers/parsed_file.h"
+#include "estimator/session/job_input.h"
 #include "tests/estimator/readers/parsed_value.h"
 #include "tests/support/paths.h"
 #include "tests/support/temporary_directory.h"
@@ -198,6 +200,11 @@ TEST(TrlTest, FullTrainingOfPreferencesHasAReferenceUnlessTheMethodHasNone) {
   EXPECT_EQ(reference(R"({"output_dir": "x", "beta": 0.1, "precompute_ref_log_probs": true})"),
             "precomputed");
   EXPECT_EQ(reference(R"({"output_dir": "x", "beta": 0.1, "loss_type": "simpo"})"), "none");
+  const auto length = [](const char* json) {
+    return patch_tree(reading_of_json(json).settings).at("training").at("sequence_length").as_int();
+  };
+  EXPECT_EQ(length(R"({"output_dir": "x", "beta": 0.1})"), 1024);
+  EXPECT_EQ(length(R"({"output_dir": "x", "beta": 0.1, "max_seq_length": 4096})"), 4096);
   const ParsedFile grpo =
       reading_of_json(R"({"output_dir": "x", "beta": 0.1, "num_generations": 8})");
   EXPECT_EQ(patch_tree(grpo.settings).at("training").find("preference"), nullptr);
@@ -256,6 +263,33 @@ TEST(DeepSpeedFileTest, IsFoundAboveTheFileThatNamesItOrReadByItsName) {
   EXPECT_EQ(parallel.at("zero_stage").as_int(), 3);
   EXPECT_EQ(parallel.at("offload").at("parameters").as_string(), "cpu");
   EXPECT_THAT(guessed[1].assumptions, Contains(HasSubstr("taken from its name")));
+}
+
+TEST(DeepSpeedFileTest, ANameThatDeniesOffloadingMeansNone) {
+  const TemporaryDirectory folder;
+  for (const char* name : {"stage3_no_offloading_accelerate.conf", "zero3_wo_offload.json",
+                           "zero2_without-offload.json"}) {
+    std::ofstream(folder / "a.yml") << "base_model: x\ndeepspeed: " << name << "\n";
+    const std::vector<ParsedFile> guessed = read_path((folder / "a.yml").string());
+    ASSERT_EQ(guessed.size(), 2U) << name;
+    EXPECT_EQ(patch_tree(guessed[1].settings).at("parallel").find("offload"), nullptr) << name;
+  }
+}
+
+TEST(DeepSpeedFileTest, ABatchOfAllGpusLeavesTheVerdictOpenWithoutTheirNumber) {
+  const char* file = R"({"train_batch_size": 512, "zero_optimization": {"stage": 1}})";
+  const auto of_gpus = [&](const char* more) {
+    JobInput input;
+    input.files = merge_files({read_tree(parse_json(file, "ds.json"), FileFormat::kDeepSpeed)});
+    input.document = input.files.document;
+    input.document.assign("model.preset", Node::string("gpt2"));
+    if (*more != '\0') input.document.assign("parallel.num_gpus", Node::integer(64));
+    complete(input);
+    return input;
+  };
+  EXPECT_TRUE(of_gpus("").is_open());
+  EXPECT_FALSE(of_gpus("64").is_open());
+  EXPECT_EQ(of_gpus("64").document.at("training").at("batch_size").as_int(), 8);
 }
 
 TEST(StoredBitsTest, AreReadFromTheConfigOfAQuantizedCheckpoint) {

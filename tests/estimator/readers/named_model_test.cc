@@ -127,11 +127,15 @@ TEST_F(NamedModelTest, TheNamesThatPeopleWriteMostAreKnown) {
   }
 }
 
-TEST_F(NamedModelTest, ACopyInFewBitsIsSaidToBeCountedWhole) {
-  EXPECT_THAT(find_named_model("unsloth/llama-3-8b-bnb-4bit", cache_)->assumption,
-              HasSubstr("--load-in-4bit"));
-  EXPECT_THAT(find_named_model("x/Llama-2-7B-GPTQ", cache_)->assumption,
-              HasSubstr("whole ones are counted"));
+TEST_F(NamedModelTest, AMixtureOfExpertsIsFoundInTheNameOfAMerge) {
+  for (const char* name : {"cognitivecomputations/dolphin-2.5-mixtral-8x7b",
+                           "NousResearch/Nous-Hermes-2-Mixtral-8x7B-DPO"}) {
+    const std::optional<NamedModel> found = find_named_model(name, cache_);
+    ASSERT_TRUE(found) << name;
+    EXPECT_EQ(found->form, "preset") << name;
+    EXPECT_THAT(found->assumption, HasSubstr("shape of the preset")) << name;
+  }
+  EXPECT_FALSE(find_named_model("acme/frankenmerge-9x9b", cache_));
 }
 
 TEST_F(NamedModelTest, AKnownNameNeedsNoAssumption) {

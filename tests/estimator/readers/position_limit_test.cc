@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/document_path.h"
 #include "estimator/job/read_job.h"
 
 namespace memfathom {
@@ -34,6 +35,23 @@ TEST(PositionLimitTest, NewTokensTakePlacesToo) {
 TEST(PositionLimitTest, RotatedPositionsOnlyReachFurtherThanTrained) {
   EXPECT_THAT(warning_of("model: {preset: llama-2-7b}\ntraining: {sequence_length: 8192}"),
               HasSubstr("the 4096 positions the model was made for"));
+}
+
+std::int64_t assumed_length(const char* preset) {
+  Node document = Node::map();
+  document.assign("model.preset", Node::string(preset));
+  std::vector<std::string> assumptions;
+  assume_length(document, assumptions);
+  const Node* length = value_at(document, "training.sequence_length");
+  return length != nullptr ? length->as_int() : 0;
+}
+
+TEST(PositionLimitTest, ALengthIsAssumedForWhateverReadsOrWritesText) {
+  EXPECT_EQ(assumed_length("llama-2-7b"), 2048);
+  EXPECT_EQ(assumed_length("gpt2"), 1024);
+  EXPECT_EQ(assumed_length("qwen2.5-vl-3b"), 2048);
+  EXPECT_EQ(assumed_length("whisper-large-v3"), 448) << "its decoder has no more places";
+  EXPECT_EQ(assumed_length("resnet50"), 0);
 }
 
 TEST(PositionLimitTest, WhatHasNoLimitIsNotWarnedAbout) {

@@ -46,6 +46,40 @@ TEST(ScriptYamlTest, AFeedForwardWidthBesideThemIsALlamas) {
   EXPECT_EQ(value_in(parsed, "training.sequence_length"), "4096");
 }
 
+TEST(ScriptYamlTest, SettingsAreReadUnderTheirUsualNamesInAnySection) {
+  const ParsedFile flat = parse_config(
+      "{model_name: gpt2, bs: 8, max_len: 256, grad_accum_steps: 4, grad_ckpt: true, n_gpu: 2, "
+      "bf16: true}");
+  EXPECT_EQ(value_in(flat, "training.batch_size"), "8");
+  EXPECT_EQ(value_in(flat, "training.sequence_length"), "256");
+  EXPECT_EQ(value_in(flat, "training.gradient_accumulation_steps"), "4");
+  EXPECT_EQ(value_in(flat, "training.gradient_checkpointing"), "full");
+  EXPECT_EQ(value_in(flat, "training.precision"), "amp-bf16");
+  EXPECT_EQ(value_in(flat, "parallel.num_gpus"), "2");
+  EXPECT_TRUE(flat.unread.empty()) << flat.unread[0].key;
+  const ParsedFile sections = parse_config(
+      "{model: {name: gpt2, max_seq_len: 512}, data: {batch: 16}, train: {fp16: true, "
+      "accumulate_grad_batches: 2}}");
+  EXPECT_EQ(value_in(sections, "training.batch_size"), "16");
+  EXPECT_EQ(value_in(sections, "training.sequence_length"), "512");
+  EXPECT_EQ(value_in(sections, "training.precision"), "amp-fp16");
+  EXPECT_TRUE(sections.unread.empty()) << sections.unread[0].key;
+}
+
+TEST(ScriptYamlTest, TwoSpellingsThatDifferLeaveTheVerdictOpen) {
+  const ParsedFile own =
+      parse_config("{model_name: gpt2, batch_size: 4, train_batch_size: 64, seq_len: 512}");
+  ASSERT_EQ(own.unread.size(), 1U);
+  EXPECT_EQ(own.unread[0].key, "train_batch_size");
+  EXPECT_EQ(own.unread[0].concerns, "batch");
+  const ParsedFile same = parse_config("{model_name: gpt2, batch_size: 4, train: {batch_size: 4}}");
+  EXPECT_TRUE(same.unread.empty());
+  const ParsedFile trainer = parse_config(
+      "{output_dir: x, per_device_train_batch_size: 1, max_length: 64, max_seq_length: 1024}");
+  ASSERT_EQ(trainer.unread.size(), 1U);
+  EXPECT_EQ(trainer.unread[0].concerns, "sizes");
+}
+
 TEST(ScriptYamlTest, AModelsNameIsANameAndAFamilyIsAFamily) {
   EXPECT_EQ(parse_config("{model: vit_base_patch16_224, batch_size: 8, opt: adamw}").base_model,
             "vit_base_patch16_224");

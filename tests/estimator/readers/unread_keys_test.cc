@@ -102,6 +102,12 @@ TEST(UnreadKeysTest, SettingsThatAreOffConcernNothing) {
   EXPECT_EQ(concern_of("hidden_size", Node::integer(8)), "model");
   EXPECT_EQ(concern_of("load_in_2bit", Node::boolean(false)), "");
   EXPECT_EQ(concern_of("load_in_2bit", Node::boolean(true)), "precision");
+  EXPECT_EQ(concern_of("plugin", Node::string("hybrid_parallel")), "sharding");
+  EXPECT_EQ(concern_of("distplan", Node::string("CAI_Gemini")), "sharding");
+  EXPECT_EQ(concern_of("plan", Node::string("low_level_zero")), "sharding");
+  EXPECT_EQ(concern_of("colour", Node::string("data/lora/x")), "") << "a path";
+  EXPECT_EQ(concern_of("colour", Node::string("zero-shot")), "");
+  EXPECT_EQ(concern_of("colour", Node::string("zero shot in parallel")), "") << "a sentence";
   EXPECT_EQ(concern_of("arbitrary", Node::integer(8)), "");
   EXPECT_EQ(concern_of("style", Node::string("torch.bfloat16")), "precision");
   EXPECT_EQ(concern_of("style", Node::string("paged_adamw_8bit")), "optimizer");

@@ -1,0 +1,49 @@
+#include "estimator/session/open_verdict.h"
+
+#include <algorithm>
+#include <array>
+
+#include "estimator/readers/gpu_count.h"
+
+namespace memfathom {
+namespace {
+
+void leave_open(const char* reason, Estimate& estimate) {
+  estimate.verdict.status = VerdictStatus::kUndecided;
+  estimate.verdict.probability_fits.reset();
+  estimate.warnings.emplace_back(reason);
+}
+
+// Whether what does not depend on the samples fills the GPU alone.
+bool is_full_without_samples(const Estimate& estimate) {
+  constexpr auto kWithoutSamples = std::to_array<Component>(
+      {Component::kParameters, Component::kAdapterParameters, Component::kGradients,
+       Component::kOptimizerState, Component::kContext});
+  Bytes sum{0};
+  for (const ComponentLine& line : estimate.components) {
+    if (std::find(kWithoutSamples.begin(), kWithoutSamples.end(), line.component) !=
+        kWithoutSamples.end())
+      sum += line.bytes;
+  }
+  return estimate.verdict.available && sum > *estimate.verdict.available;
+}
+
+}  // namespace
+
+void leave_what_is_not_said_open(const Node& document, const MergedJob& files, Estimate& estimate) {
+  const VerdictStatus status = estimate.verdict.status;
+  const bool is_too_large = status == VerdictStatus::kDoesNotFit;
+  if ((is_too_large || status == VerdictStatus::kTight) && shards_among_unknown(document)) {
+    leave_open(
+        "the job is sharded and does not say among how many GPUs; with more of them it takes less "
+        "on each (--num-gpus)",
+        estimate);
+  } else if (is_too_large && files.is_length_assumed && !is_full_without_samples(estimate)) {
+    leave_open(
+        "no file sets the sequence length, and with shorter samples the job may fit "
+        "(--sequence-length)",
+        estimate);
+  }
+}
+
+}  // namespace memfathom
