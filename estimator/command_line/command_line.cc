@@ -183,6 +183,7 @@ std::vector<ParsedFile> read_launch(const ShellScript& script, const ShellComman
     text = load_script_text(reading);
     reading.has_script = !text.path.empty();
     reading.follows_trl = text.follows_trl;
+    reading.makes_optimizer = text.makes_optimizer;
     lay_defaults_under(text, reading);
     read = reader_of(launch, reading.flags);
   }

@@ -34,6 +34,7 @@ struct CommandReading {
   std::vector<std::string> script_defaults;  // flags that the command leaves to its script
   bool has_script = false;                   // the training script itself is here, ...
   bool follows_trl = false;                  // ... and takes TRL's arguments
+  bool makes_optimizer = false;              // ... or makes its optimizer itself
 
   const Node* flag(std::string_view key) const { return value_at(flags.tree, key); }
   std::string text(std::string_view key) const { return text_at(flags.tree, key); }

@@ -236,6 +236,7 @@ ScriptText read_script_text_of(std::string_view python, const std::string& file)
   script.makes_adapters = contains(python, "get_peft_model(") || contains(python, "LoraConfig(");
   script.follows_trl = contains(python, "from trl ") &&
                        (contains(python, "TrlParser") || contains(python, "ModelConfig"));
+  script.makes_optimizer = contains(python, "AdamW(") && !contains(python, "Trainer(");
   script.deeds = deeds_in(python);
   for (const char* few : {"load_in_8bit=True", "load_in_4bit=True", "load_in_8bit = True",
                           "load_in_4bit = True", "\"load_in_4bit\": True"})

@@ -22,6 +22,7 @@ struct ScriptText {
   bool makes_adapters = false;        // get_peft_model(...), LoraConfig(...)
   bool loads_few_bits = false;        // load_in_8bit=True and the like
   bool follows_trl = false;           // it takes TRL's arguments, with their defaults
+  bool makes_optimizer = false;       // in a loop of its own, without transformers' Trainer
   std::vector<ScriptDeed> deeds;
 };
 

@@ -228,8 +228,9 @@ void read_trainer_command(CommandReading& reading) {
           {reading.file, "config", "model", "", config + ", which is not here", ""});
     read_as(FileFormat::kTrainingArguments, reading);
   }
-  // The examples with a loop of their own, which make PyTorch's AdamW.
-  if (names(reading, "no_trainer")) reading.parsed.default_optimizer = Node();
+  // Scripts with a loop of their own make PyTorch's AdamW; the examples of that kind are so called.
+  if (reading.makes_optimizer || names(reading, "no_trainer"))
+    reading.parsed.default_optimizer = Node();
 }
 
 }  // namespace memfathom

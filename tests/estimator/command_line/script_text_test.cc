@@ -102,6 +102,14 @@ TEST_F(ScriptBesideTest, TheCommandWinsOverTheScript) {
   EXPECT_EQ(value(job, "training.batch_size"), "2");
 }
 
+TEST_F(ScriptBesideTest, ALoopOfItsOwnHasPyTorchsOptimizer) {
+  const auto has_default = [](const MergedJob& job) {
+    return !job.files.back().default_optimizer.is_null();
+  };
+  EXPECT_TRUE(has_default(read("trainer = Trainer(model, args)\n", kCommand)));
+  EXPECT_FALSE(has_default(read("optimizer = torch.optim.AdamW(model.parameters())\n", kCommand)));
+}
+
 TEST_F(ScriptBesideTest, AdaptersThatTheScriptMakesLeaveTheVerdictOpen) {
   EXPECT_TRUE(is_open(read("model = get_peft_model(model, config)\n", kCommand)));
   EXPECT_FALSE(is_open(read("trainer = Trainer(model)\n", kCommand)));

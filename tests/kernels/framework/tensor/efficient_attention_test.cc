@@ -113,7 +113,8 @@ TEST(CudnnAttentionTest, TakesMasksAndDropoutInSixteenthsWherePyTorchPrefersIt) 
     BareAllocator allocator;
     Session session(device, allocator, device.workspaces(), c.policy);
     const Tensor q = session.empty({2, 4, 128, 64}, c.type);
-    AttentionOptions options{c.implementation, false, c.dropout, {}, {}};
+    AttentionOptions options{
+        .implementation = c.implementation, .causal = false, .dropout = c.dropout};
     if (c.masked) options.mask = session.empty({2, 1, 128, 128}, DType::kBool);
     scaled_dot_product_attention(q, q, q, options);
     EXPECT_EQ(session.used_cudnn(), c.expected) << c.name;
