@@ -86,6 +86,13 @@ class FullTest(unittest.TestCase):
 
 
 class OperationsTest(unittest.TestCase):
+    def test_the_math_fallback_too_gets_a_mask_of_numbers(self):
+        def work():
+            q, k = torch.zeros(1, 2, 24, 8, device="cuda", dtype=torch.bfloat16), torch.zeros(1, 1, 24, 8, device="cuda", dtype=torch.bfloat16)
+            F.scaled_dot_product_attention(q, k, k, attn_mask=torch.ones(1, 1, 24, 24, device="cuda", dtype=torch.bool))
+
+        self.assertEqual(sizes(recorded_lines(work)).count(24 * 24 * 2), 1)
+
     def test_flex_attention_keeps_no_scores(self):
         from torch.nn.attention import flex_attention as flex
 

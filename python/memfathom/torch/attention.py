@@ -46,7 +46,7 @@ def _efficient(q, k, v, mask, dropout, causal, scale):
 def attention_for(capability):
     def attention(q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
         kernel = _kernel(q, k, v, attn_mask, enable_gqa, capability)
-        if attn_mask is not None and attn_mask.dtype == torch.bool and kernel != "math":
+        if attn_mask is not None and attn_mask.dtype == torch.bool:  # for the math fallback, too
             attn_mask = torch.zeros_like(attn_mask, dtype=q.dtype).masked_fill_(attn_mask.logical_not(), float("-inf"))
         if kernel == "flash":
             return _flash(q, k, v, dropout_p, is_causal, scale)
