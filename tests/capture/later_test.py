@@ -225,9 +225,10 @@ class SpellingsTest(unittest.TestCase):
 
     def test_lazy_modules_are_made_where_they_were_moved_to(self):
         def work():
-            net = nn.Sequential(nn.LazyLinear(64), nn.ReLU()).cuda().half()
-            net(torch.randn(8, 32, device="cuda").half()).sum().backward()
-            self.assertEqual((net[0].weight.device.type, net[0].weight.dtype, net[0].weight.grad.shape), ("cuda", torch.float16, (64, 32)))
+            for width in (32, 1 << 20):
+                net = nn.Sequential(nn.LazyLinear(64), nn.ReLU()).cuda().half()
+                net(torch.randn(8, width, device="cuda").half()).sum().backward()
+                self.assertEqual((net[0].weight.device.type, net[0].weight.dtype, net[0].weight.grad.shape), ("cuda", torch.float16, (64, width)))
 
         recorded_lines(work)
 
