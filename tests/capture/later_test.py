@@ -137,6 +137,26 @@ class LaterTest(unittest.TestCase):
             self.assertFalse(os.path.exists(path))
             self.assertIn("what comes after step 5", said(lines))
 
+    def test_a_script_that_catches_everything_ends_too_and_writes_nothing(self):
+        with tempfile.TemporaryDirectory(dir=HERE) as folder:
+            path = os.path.join(folder, "last.txt")
+
+            def work():
+                net = Net()
+                try:
+                    for self.steps in range(1000):
+                        try:
+                            net.step()
+                            if self.steps == 4:
+                                open(path, "w").close()
+                        except:  # noqa: E722
+                            pass
+                finally:
+                    open(path, "w").close()
+
+            recorded_lines(work)
+            self.assertFalse(os.path.exists(path))
+
     def test_an_error_after_the_recording_is_told_and_does_not_fail_it(self):
         def work():
             net = Net()

@@ -60,7 +60,7 @@ class Later:
         self.recorder, self.phases, self.enough = recorder, phases, enough
         self.rounds = []      # of each step: the peak in it, what is left after it, what was fed to it, events so far
         self.stepped = set()  # optimizers that have stepped in this step
-        self.begun = False
+        self.begun = self.ended = False
         self.hurried = None   # the step after which epochs are cut short
         self.fetched = {}     # of each loader since then: what was alive at its batches
         self.process, self.start = os.getpid(), time.process_time()
@@ -96,10 +96,11 @@ class Later:
     def is_over(self):
         seen = len(self.rounds) - self.asked
         after_epoch = self.hurried is not None and len(self.rounds) > self.hurried
-        return after_epoch or seen >= MOST_STEPS or time.process_time() > self.deadline or time.monotonic() > self.limit
+        return self.ended or after_epoch or seen >= MOST_STEPS or time.process_time() > self.deadline or time.monotonic() > self.limit
 
     def end(self):
-        _watched.clear()
+        """Ends the recording; should the script catch even this, its next pass ends it again."""
+        self.ended = True
         raise self.enough
 
     def install(self, patches):
