@@ -213,7 +213,7 @@ class SpellingsTest(unittest.TestCase):
                 out.numpy()
             self.assertEqual(out.cpu().numpy().shape, (1024, 1024))
             self.assertEqual(np.asarray(out.cpu()).dtype, np.float32)
-            self.assertEqual(len(out.tolist()), 1024)
+            self.assertEqual((len(out.tolist()), out.max().tolist()), (1024, 1.0))
 
         recorded_lines(work)
 
