@@ -132,8 +132,8 @@ void tell_processes_apart(std::vector<Bytes> listed, OomMessage& message) {
   const bool is_listed = !message.in_process && message.capacity && message.reserved &&
                          sum + *message.reserved > in_use;
   std::sort(listed.begin(), listed.end());
-  const auto own = is_listed ? std::lower_bound(listed.begin(), listed.end(), *message.reserved)
-                             : listed.end();
+  const auto own =
+      is_listed ? std::lower_bound(listed.begin(), listed.end(), *message.reserved) : listed.end();
   if (own != listed.end()) {
     message.in_process = *own;
     sum -= *own;

@@ -17,6 +17,7 @@ WAITING = 30.0       # seconds by the clock
 BATCHES = 2          # of each loader once the epoch is cut short: a validation is seen by its first ones
 TOLERANCE = 0.001    # of the peak
 LEAST_GROWTH = 1024  # bytes per step that are called growth
+LONG_RUN = 10_000    # steps over which growth is added to the upper end of the answer
 FORBIDDEN = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.truncate", "os.system", "subprocess.Popen", "os.posix_spawn", "os.exec")
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 OWN_MACHINE = ("127.0.0.1", "localhost", "::1")
@@ -59,7 +60,7 @@ class Later:
         self.recorder, self.phases, self.enough = recorder, phases, enough
         self.rounds = []      # of each step: the peak in it, what is left after it, what was fed to it, events so far
         self.stepped = set()  # optimizers that have stepped in this step
-        self.begun = False
+        self.begun = self.ended = False
         self.hurried = None   # the step after which epochs are cut short
         self.fetched = {}     # of each loader since then: what was alive at its batches
         self.process, self.start = os.getpid(), time.process_time()
@@ -95,10 +96,11 @@ class Later:
     def is_over(self):
         seen = len(self.rounds) - self.asked
         after_epoch = self.hurried is not None and len(self.rounds) > self.hurried
-        return after_epoch or seen >= MOST_STEPS or time.process_time() > self.deadline or time.monotonic() > self.limit
+        return self.ended or after_epoch or seen >= MOST_STEPS or time.process_time() > self.deadline or time.monotonic() > self.limit
 
     def end(self):
-        _watched.clear()
+        """Ends the recording; should the script catch even this, its next pass ends it again."""
+        self.ended = True
         raise self.enough
 
     def install(self, patches):
@@ -171,8 +173,8 @@ class Later:
         least = max(LEAST_GROWTH, max(fed, default=0) - min(fed, default=0))  # a larger batch is alive too
         if len(last) >= 3 and sum(g >= least for g in last) >= 0.75 * len(last) and sum(last) > 0:
             each = sum(last) // len(last)
-            self._add(f"the memory grows with every step, by about {amount(each)}, and was still growing at step {len(self.rounds)}, the last that was recorded: a longer run needs more than this answer "
-                      "(something keeps tensors: a list of losses or outputs, a graph, a cache)", each * len(self.rounds))
+            self._add(f"the memory grows with every step, by about {amount(each)}, and was still growing at step {len(self.rounds)}, the last that was recorded: a longer run needs more than this answer, "
+                      f"{LONG_RUN} steps {amount(each * LONG_RUN)} more (something keeps tensors: a list of losses or outputs, a graph, a cache)", each * LONG_RUN)
         for loader, seen in self.fetched.values():
             grown = seen[-1] - seen[-2] if len(seen) > 2 else 0
             if grown < LEAST_GROWTH or loader is self.cut:

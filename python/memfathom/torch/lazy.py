@@ -2,7 +2,7 @@
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.modules.lazy import LazyModuleMixin
-from torch.nn.parameter import is_lazy
+from torch.nn.parameter import UninitializedTensorMixin, is_lazy
 
 from .moving import become
 
@@ -24,10 +24,17 @@ def make_where_moved(patches):
         plain(lazy, module, args, kwargs)
         for parameter in parameters.values():
             like = getattr(parameter, "made_like", None)
-            if like is None or isinstance(parameter, FakeTensor):
+            if like is None or isinstance(parameter, FakeTensor) and parameter.fake_device.type == "cuda":
                 continue
             del parameter.made_like
             with torch.no_grad():
                 become(parameter, parameter.to(like.device, like.dtype))
 
+    def materialize(tensor, shape, device=None, dtype=None):
+        """As PyTorch's, but the class changes first: a large tensor of the host has no memory, and its class says so."""
+        value = torch.empty(shape, device=device or tensor.data.device, dtype=dtype or tensor.data.dtype)
+        tensor.__class__ = tensor.cls_to_become
+        tensor.data = value
+
+    patches.set(UninitializedTensorMixin, "materialize", materialize)
     patches.set(LazyModuleMixin, "_infer_parameters", infer_parameters)

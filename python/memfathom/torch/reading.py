@@ -51,8 +51,10 @@ def read_at_once(recorder, patches):
         return np.zeros(tuple(tensor.shape), kind)  # zeros cost no memory until they are written
 
     def tolist(tensor):
-        if not isinstance(tensor, FakeTensor) or tensor.dim() == 0:
+        if not isinstance(tensor, FakeTensor):
             return to_list(tensor)
+        if tensor.dim() == 0:
+            return tensor.item()
         known = values.value_of(tensor)
         return to_list(known) if known is not None else np.full(tuple(tensor.shape), assumed_number(recorder, tensor.dtype)).tolist()
 

@@ -10,7 +10,7 @@ class Net(nn.Module):
                                nn.Conv2d(64, 128, 3, stride=2, padding=1), nn.BatchNorm2d(128), nn.ReLU(inplace=True),
                                nn.Conv2d(128, 256, 3, stride=2, padding=1), nn.BatchNorm2d(256), nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d(1), nn.Flatten())
         self.head = nn.Linear(256, 100)
-    @autocast()
+    @autocast(dtype=torch.bfloat16)
     def forward(self, x):
         x = self.f(x)
         with autocast(enabled=False):
