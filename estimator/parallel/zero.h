@@ -109,6 +109,7 @@ class ZeroPartitionedParameters final : public Strategy {
     std::shared_ptr<Gather> under_way;
     bool available = false;
     std::int64_t wanted_until = -1;  // the last use that a prefetch has looked at
+    std::vector<std::size_t> uses;   // places in the order of use, once that is known
 
     std::int64_t elements() const { return group.elements(); }
     bool absent() const { return !available && !under_way; }
@@ -120,6 +121,7 @@ class ZeroPartitionedParameters final : public Strategy {
   void await(Parameter& parameter);
   void prefetch();
   bool is_reused_soon(std::size_t index) const;
+  void learn_order();
   void release(std::size_t index);
   void reduce_bucket();
 
@@ -137,9 +139,10 @@ class ZeroPartitionedParameters final : public Strategy {
   // The order of use that the first pass showed; later ones fetch ahead by it.
   std::vector<std::size_t> order_;
   bool order_known_ = false;
-  std::int64_t position_ = 0;  // uses in this pass so far
-  std::size_t queued_ = 0;     // the first use that no prefetch has looked at
-  std::int64_t live_ = 0;      // elements gathered or on their way
+  std::vector<std::int64_t> used_before_;  // elements, by place in the order
+  std::int64_t position_ = 0;              // uses in this pass so far
+  std::size_t queued_ = 0;                 // the first use that no prefetch has looked at
+  std::int64_t live_ = 0;                  // elements gathered or on their way
   std::size_t current_;
 
   std::vector<TensorImpl*> in_bucket_;

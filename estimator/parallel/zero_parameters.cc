@@ -155,14 +155,24 @@ void ZeroPartitionedParameters::prefetch() {
 // kept so may exceed max_live_parameters, which only holds back what is fetched ahead.
 bool ZeroPartitionedParameters::is_reused_soon(std::size_t index) const {
   if (!order_known_) return false;
-  if (parameters_[index].wanted_until > position_) return true;
-  std::int64_t passed = 0;
-  for (auto i = static_cast<std::size_t>(position_); i < order_.size() && passed < kReuseDistance;
-       ++i) {
-    if (order_[i] == index) return true;
-    passed += parameters_[order_[i]].elements();
+  const Parameter& parameter = parameters_[index];
+  if (parameter.wanted_until > position_) return true;
+  const auto next = std::lower_bound(parameter.uses.begin(), parameter.uses.end(),
+                                     static_cast<std::size_t>(position_));
+  return next != parameter.uses.end() &&
+         used_before_[*next] - used_before_[static_cast<std::size_t>(position_)] < kReuseDistance;
+}
+
+// After the first pass.
+void ZeroPartitionedParameters::learn_order() {
+  std::int64_t used = 0;
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    Parameter& parameter = parameters_[order_[i]];
+    parameter.uses.push_back(i);
+    used_before_.push_back(used);
+    used += parameter.elements();
   }
-  return false;
+  order_known_ = true;
 }
 
 void ZeroPartitionedParameters::release(std::size_t index) {
@@ -202,7 +212,7 @@ void ZeroPartitionedParameters::reduce_bucket() {
 
 void ZeroPartitionedParameters::after_backward() {
   reduce_bucket();
-  order_known_ = true;
+  if (!order_known_) learn_order();
   for (Parameter& parameter : parameters_) {
     parameter.group.storage().release_memory();
     parameter.under_way.reset();
