@@ -337,6 +337,18 @@ TEST_F(JobFormsTest, AdaptersStandWhereTheirFamilyHasThem) {
               ::testing::Not(HasSubstr("LoRA adapts")));
 }
 
+TEST_F(JobFormsTest, BareTensorsHaveNoProbabilityOfFitting) {
+  json verdict = answer({"--model", "gpt2", "--sequence-length", "8", "--gpu", "t4", "--set",
+                         "allocator.backend=none"})["verdict"];
+  EXPECT_EQ(verdict["status"], "fits");
+  EXPECT_TRUE(verdict["probability_fits"].is_null());
+}
+
+TEST_F(JobFormsTest, RefusesToTrainWhatHasNoParameters) {
+  refuses_job(R"({"model": {"input": {"shape": [8]}, "layers": [{"type": "relu"}]}})",
+              "set training.mode: inference");
+}
+
 TEST_F(JobFormsTest, AnySizeHasAShape) {
   for (const char* size : {"1e3", "1e6", "3e7", "1e13", "1e15"}) {
     const json parameters = answer(
