@@ -89,10 +89,12 @@ struct TrainingSpec {
   // the model is built (job_model/built_model.h).
   ModelSettings settings;
 
-  // The optimizer as it runs: the job's own form over the default.
+  // The optimizer as it runs: the job's own form over the default. PyTorch's Adafactor loops over
+  // the parameters unless foreach is asked for.
   OptimizerOptions optimizer_options() const {
     OptimizerOptions options = optimizer;
-    options.form = optimizer_form.value_or(options.form);
+    const bool loops = optimizer.name == OptimizerName::kAdafactor;
+    options.form = optimizer_form.value_or(loops ? OptimizerForm::kForLoop : optimizer.form);
     return options;
   }
 };

@@ -31,14 +31,13 @@ bool is_full_without_samples(const Estimate& estimate) {
 }  // namespace
 
 void leave_what_is_not_said_open(const Node& document, const MergedJob& files, Estimate& estimate) {
-  const VerdictStatus status = estimate.verdict.status;
-  const bool is_too_large = status == VerdictStatus::kDoesNotFit;
-  if ((is_too_large || status == VerdictStatus::kTight) && shards_among_unknown(document)) {
+  if (estimate.verdict.status != VerdictStatus::kDoesNotFit) return;
+  if (shards_among_unknown(document)) {
     leave_open(
         "the job is sharded and does not say among how many GPUs; with more of them it takes less "
         "on each (--num-gpus)",
         estimate);
-  } else if (is_too_large && files.is_length_assumed && !is_full_without_samples(estimate)) {
+  } else if (files.is_length_assumed && !is_full_without_samples(estimate)) {
     leave_open(
         "no file sets the sequence length, and with shorter samples the job may fit "
         "(--sequence-length)",

@@ -37,6 +37,15 @@ TEST(StackVersionsTest, BeforeTwoGradientsAreFilledWithZerosAndOptimizersGoOneBy
   EXPECT_EQ(after("1.13", said).optimizer_options().form, OptimizerForm::kForeach);
 }
 
+// adafactor() of torch/optim/_adafactor.py takes the form over all parameters only if foreach is set.
+TEST(StackVersionsTest, AdafactorLoopsOverTheParametersUnlessForeachIsAskedFor) {
+  TrainingSpec training;
+  training.optimizer.name = OptimizerName::kAdafactor;
+  EXPECT_EQ(training.optimizer_options().form, OptimizerForm::kForLoop);
+  training.optimizer_form = OptimizerForm::kForeach;
+  EXPECT_EQ(training.optimizer_options().form, OptimizerForm::kForeach);
+}
+
 // training_args.py of transformers 4.53 and 4.54.
 TEST(StackVersionsTest, TheTrainerFusesItsOptimizerFromTransformers454WithPyTorch28On) {
   const auto form = [](const char* torch, const char* transformers) {
