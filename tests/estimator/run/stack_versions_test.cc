@@ -37,7 +37,8 @@ TEST(StackVersionsTest, BeforeTwoGradientsAreFilledWithZerosAndOptimizersGoOneBy
   EXPECT_EQ(after("1.13", said).optimizer_options().form, OptimizerForm::kForeach);
 }
 
-// adafactor() of torch/optim/_adafactor.py takes the form over all parameters only if foreach is set.
+// adafactor() of torch/optim/_adafactor.py takes the form over all parameters only if foreach is
+// set.
 TEST(StackVersionsTest, AdafactorLoopsOverTheParametersUnlessForeachIsAskedFor) {
   TrainingSpec training;
   training.optimizer.name = OptimizerName::kAdafactor;
