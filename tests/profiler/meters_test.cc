@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 TEST(RssMeterTest, ReadsALineOfAStatusFileInKibibytes) {
   EXPECT_EQ(status_bytes("Name:\tx\nVmRSS:\t   2200 kB\nVmSwap:\t 0 kB\n", "VmRSS"),
             Bytes{std::int64_t{2200} * 1024});
-  EXPECT_EQ(status_bytes("MemTotal:       16 kB\nMemFree: 2 kB\n", "MemTotal"), Bytes{16 * 1024});
+  EXPECT_EQ(status_bytes("MemTotal:       16 kB\nMemFree: 2 kB\n", "MemTotal"), Bytes{16} * 1024);
   EXPECT_EQ(status_bytes("Name:\tx\n", "VmRSS"), std::nullopt);
   EXPECT_EQ(status_bytes("Name:\tx\nVmRSS:\tmany\n", "VmRSS"), std::nullopt);
 }

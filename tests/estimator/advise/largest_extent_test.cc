@@ -60,7 +60,7 @@ TEST(LargestTest, ImagesStayMultiplesOfTheirPatches) {
   const Extent image = extent_named(document, "image_size");
   EXPECT_EQ(image.step, 14);
   EstimateCache answers = answers_by(document, area);
-  EXPECT_EQ(largest_that_fits(answers, {}, image, {Bytes{230 * 230}, {}}, 1), 224);
+  EXPECT_EQ(largest_that_fits(answers, {}, image, {Bytes{230} * 230, {}}, 1), 224);
   EXPECT_EQ(extent_named(job_text("{image_size: 512}"), "image_size").step, 32);
 }
 

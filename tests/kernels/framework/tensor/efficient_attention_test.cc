@@ -23,22 +23,22 @@ constexpr std::int64_t kTile = 64 * 64 + 4;  // numbers, and the lock of a tile
 TEST(EfficientAttentionTest, AddsTheQueryGradientUpInTilesOfFp32) {
   const EfficientAttentionBackward sizes =
       efficient_attention_backward(on(80), DType::kBf16, {2, 4, 128, 64}, {2, 4, 128, 64});
-  EXPECT_EQ(sizes.row_sums, Bytes{2 * 4 * 128 * 4});
+  EXPECT_EQ(sizes.row_sums, Bytes{2} * 4 * 128 * 4);
   EXPECT_EQ(sizes.products, Bytes{}) << "the kernel computes them";
-  EXPECT_EQ(sizes.workspace, Bytes{2 * 4 * 2 * kTile * 4});
+  EXPECT_EQ(sizes.workspace, Bytes{2} * 4 * 2 * kTile * 4);
 }
 
 TEST(EfficientAttentionTest, TilesArePadded) {
   const EfficientAttentionBackward sizes =
       efficient_attention_backward(on(80), DType::kBf16, {1, 1, 65, 40}, {1, 1, 7, 40});
-  EXPECT_EQ(sizes.workspace, Bytes{2 * kTile * 4});
+  EXPECT_EQ(sizes.workspace, Bytes{2} * kTile * 4);
 }
 
 TEST(EfficientAttentionTest, Fp32HasProductsOfGradientAndOutput) {
   const EfficientAttentionBackward sizes =
       efficient_attention_backward(on(80), DType::kFp32, {1, 2, 128, 64}, {1, 2, 128, 64});
-  EXPECT_EQ(sizes.products, Bytes{2 * 128 * 64 * 4});
-  EXPECT_EQ(sizes.workspace, Bytes{2 * 2 * kTile * 4});
+  EXPECT_EQ(sizes.products, Bytes{2} * 128 * 64 * 4);
+  EXPECT_EQ(sizes.workspace, Bytes{2} * 2 * kTile * 4);
 }
 
 TEST(EfficientAttentionTest, BeforeTorch21OnlySixteenBitTypesHadAWorkspace) {
@@ -50,10 +50,10 @@ TEST(EfficientAttentionTest, BeforeTorch21OnlySixteenBitTypesHadAWorkspace) {
 // Their tiles of keys do not fit into registers.
 TEST(EfficientAttentionTest, WideHeadsStageTheGradientsOfKeysAndValues) {
   const Shape q{1, 50, 128, 128};
-  const Bytes query_gradient = Bytes{50 * 4 * (128 * 128 + 4)};
+  const Bytes query_gradient = Bytes{50} * 4 * (128 * 128 + 4);
   EXPECT_EQ(efficient_attention_backward(on(80), DType::kBf16, q, q).workspace, query_gradient);
-  const Bytes in_small_tiles = Bytes{50 * 4 * 4 * kTile};
-  const Bytes of_keys = Bytes{50 * 4 * 2 * 64 * 128};
+  const Bytes in_small_tiles = Bytes{50} * 4 * 4 * kTile;
+  const Bytes of_keys = Bytes{50} * 4 * 2 * 64 * 128;
   // 200 blocks in all, at most one for each tile of keys.
   EXPECT_EQ(efficient_attention_backward(on(86), DType::kBf16, q, q).workspace,
             in_small_tiles + 2 * of_keys);
@@ -84,7 +84,7 @@ TEST(EfficientAttentionTest, TheBackwardPassHoldsItsWorkspace) {
     run_backward(sum_all(out));
     return Bytes{allocator.statistics().allocated_bytes.all.peak};
   };
-  const Bytes workspace{2 * 8 * 8 * kTile * 4};
+  const Bytes workspace = Bytes{2} * 8 * 8 * kTile * 4;
   EXPECT_GE(peak_of(true) - peak_of(false), workspace);
 }
 
