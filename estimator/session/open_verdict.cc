@@ -14,18 +14,21 @@ void leave_open(const char* reason, Estimate& estimate) {
   estimate.warnings.emplace_back(reason);
 }
 
-// Whether what does not depend on the samples fills the GPU alone.
+// Whether what does not depend on the samples fills the GPU alone, at the latest in the optimizer's
+// step, where all gradients are alive.
 bool is_full_without_samples(const Estimate& estimate) {
-  constexpr auto kWithoutSamples = std::to_array<Component>(
-      {Component::kParameters, Component::kAdapterParameters, Component::kGradients,
-       Component::kOptimizerState, Component::kContext});
-  Bytes sum{0};
-  for (const ComponentLine& line : estimate.components) {
-    if (std::find(kWithoutSamples.begin(), kWithoutSamples.end(), line.component) !=
-        kWithoutSamples.end())
-      sum += line.bytes;
+  constexpr auto kWithoutSamples =
+      std::to_array<Component>({Component::kParameters, Component::kAdapterParameters,
+                                Component::kGradients, Component::kOptimizerState});
+  std::int64_t largest = 0;
+  for (const PhaseLine& phase : estimate.phases) {
+    std::int64_t sum = 0;
+    for (const Component one : kWithoutSamples)
+      sum += phase.live_at_peak[static_cast<std::size_t>(one)];
+    largest = std::max(largest, sum);
   }
-  return estimate.verdict.available && sum > *estimate.verdict.available;
+  const Bytes outside = estimate.totals.device_peak - estimate.totals.reserved_peak;
+  return estimate.verdict.available && Bytes{largest} + outside > *estimate.verdict.available;
 }
 
 }  // namespace

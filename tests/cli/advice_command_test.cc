@@ -239,6 +239,8 @@ TEST_F(AdviceCommandTest, AnAssumedLengthDoesNotRuleAFitOut) {
   EXPECT_EQ(verdict({"--model", "gpt2"}, 0), "undecided");
   EXPECT_EQ(verdict({"--model", "gpt2", "--sequence-length", "1024"}, 1), "does_not_fit");
   EXPECT_EQ(verdict({"--model", "llama-2-70b"}, 1), "does_not_fit") << "its weights alone";
+  EXPECT_EQ(verdict({"--model", "llama-2-7b"}, 1), "does_not_fit")
+      << "weights, gradients and states in the optimizer's step";
 }
 
 TEST_F(AdviceCommandTest, AnUnreadKeyThatMayChangeTheMemoryLeavesTheVerdictUndecided) {
