@@ -223,7 +223,7 @@ TEST_F(AdviceCommandTest, ShardingAmongAnUnknownNumberOfGpusDoesNotRuleAFitOut) 
     return result["verdict"]["status"].get<std::string>();
   };
   EXPECT_EQ(verdict({"--gpu", "a100-40gb"}), "undecided");
-  EXPECT_EQ(verdict({"--gpu", "b200"}), "fits") << "on more GPUs too";
+  EXPECT_EQ(verdict({"--gpu", "b200"}), "tight") << "on more GPUs it takes less";
   const json one = answer(
       {"estimate", "--from", zero3, "--model", "llama-2-7b", "--gpu", "t4", "--num-gpus", "1"}, 1);
   EXPECT_EQ(one["verdict"]["status"], "does_not_fit");
