@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "estimator/readers/gpu_count.h"
 #include "estimator/session/answer_job.h"
 
 namespace memfathom {
@@ -80,6 +81,9 @@ std::string cheapest_change(const JobInput& input, const AdmissionQuestion& ques
 Admission judge_admission(JobInput& input, const AdmissionQuestion& question,
                           const Estimator& estimator) {
   if (!question.gpu.empty()) set_target(input.document, question.gpu);
+  // A sharded job that leaves the number of its GPUs to the launcher has at most those it asks for.
+  if (question.gpus > 0 && shards_among_unknown(input.document))
+    input.document.assign("parallel.num_gpus", Node::integer(question.gpus));
   complete(input);
   const Estimate estimate = estimate_of(input, estimator);
   const Verdict& verdict = estimate.verdict;

@@ -99,7 +99,7 @@ class FiltersTest(cluster.ClusterTest):
         self.refused(self.submit("#!/bin/sh\n" + HOPELESS, "--gres=gpu:a100:1", "--array=0-9"))
         self.passes(self.submit("#!/bin/sh\ntrue\n", "--gres=gpu:a100:1", "--array=0-9%2"), "let through")
         self.passes(self.submit("#!/bin/sh\n#SBATCH --gres=gpu:a100:1\n#SBATCH hetjob\n#SBATCH --gres=gpu:a100:1\nsrun --het-group=0,1 ./a\n"))
-        self.passes(self.submit("#!/bin/sh\n" + SHARED, "--gres=gpu:a100:1", "-N2"), "with 1 of the 2 GPUs that it asks for; it is let through")
+        self.passes(self.submit("#!/bin/sh\n" + SHARED, "--gres=gpu:a100:1", "-N2"), "this job is tight")
         self.refused(self.submit("#!/bin/sh\n" + SHARED, "--gres=gpu:a100:1", "-N1"))
         self.passes(self.submit("#!/bin/sh\n" + HOPELESS))  # no GPU is asked for
 

@@ -123,8 +123,9 @@ class AdmissionTest(unittest.TestCase):
     def test_what_is_not_understood_passes_with_a_warning(self):
         self.allowed(recorded("job-undescribed"), "let through")
         self.allowed(recorded("pod-mig"), 'the GPU product "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb" is unknown')
-        # Only the PyTorchJob says how many processes share the model.
-        self.allowed(recorded("pytorchjob-fsdp-on-all-gpus"), *2 * ["with 1 of the 32 GPUs that it asks for; it is let through"])
+
+    def test_a_sharded_job_is_shared_by_all_gpus_of_its_pytorchjob(self):
+        self.allowed(recorded("pytorchjob-fsdp-on-all-gpus"))
 
     def test_what_is_not_its_business_passes_without_a_word(self):
         for name in ("pod-of-a-job", "pod-without-gpu", "job-update"):

@@ -108,13 +108,26 @@ TEST_F(AdmissionTest, TheControllerDoesNotTellWhatFilesHold) {
   EXPECT_EQ(admission.sentence.find("password"), std::string::npos) << admission.sentence;
 }
 
-TEST_F(AdmissionTest, WhatFitsOnAllGpusThatAreAskedForIsNotRefused) {
-  // Only Slurm knows how many processes share the model.
+// Only Slurm knows how many processes share the model.
+TEST_F(AdmissionTest, AShardedJobIsSharedByAllGpusThatAreAskedFor) {
   AdmissionRequest request = request_of(
       "gres:gpu:a100:8",
       "#!/bin/sh\nsrun python train.py --model_name_or_path meta-llama/Llama-2-7b-hf --bf16 "
       "--per_device_train_batch_size 1 --max_seq_length 2048 --fsdp full_shard "
       "--gradient_checkpointing\n");
+  EXPECT_EQ(admitted(request).decision, Decision::kNote) << "their number is unknown";
+  request.per_node = request.resources;
+  request.nodes = 4;
+  const Admission admission = admitted(request);
+  EXPECT_EQ(admission.decision, Decision::kAllow) << admission.sentence;
+}
+
+TEST_F(AdmissionTest, WhatFitsOnAllGpusThatAreAskedForIsNotRefused) {
+  AdmissionRequest request = request_of(
+      "gres:gpu:a100:8",
+      "#!/bin/sh\ntorchrun --nproc_per_node 1 train.py --model_name_or_path "
+      "meta-llama/Llama-2-7b-hf --bf16 --per_device_train_batch_size 1 --max_seq_length 2048 "
+      "--fsdp full_shard --gradient_checkpointing\n");
   EXPECT_EQ(admitted(request).decision, Decision::kRefuse);
   request.per_node = request.resources;
   request.nodes = 4;
