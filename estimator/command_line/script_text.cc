@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
+#include <functional>
 #include <optional>
 
 #include "core/error.h"
@@ -256,7 +257,11 @@ ScriptText load_script_text(const CommandReading& reading) {
   return read_script_text_of(text_of(*path), *path);
 }
 
-void lay_defaults_under(const ScriptText& script, CommandReading& reading) {
+namespace {
+
+// Lays those values that `counts` takes under the flags, and says so.
+void lay_under(const ScriptText& script, CommandReading& reading,
+               const std::function<bool(const std::string&, const Node&)>& counts) {
   std::string said;
   for (const auto& [name, value] : script.defaults) {
     if (is_given(reading, name)) continue;
@@ -264,7 +269,7 @@ void lay_defaults_under(const ScriptText& script, CommandReading& reading) {
       reading.flags.tree.set(name, value);
       continue;
     }
-    if (concern_of(name, value).empty() || is_of_no_size(name) ||
+    if (!counts(name, value) || is_of_no_size(name) ||
         harmless_reason(FileFormat::kCommandLine, name))
       continue;
     reading.flags.tree.set(name, value);
@@ -276,13 +281,30 @@ void lay_defaults_under(const ScriptText& script, CommandReading& reading) {
                                script.path, said));
 }
 
+bool has_concern(const std::string& name, const Node& value) {
+  return !concern_of(name, value).empty();
+}
+
+}  // namespace
+
+void lay_defaults_under(const ScriptText& script, CommandReading& reading) {
+  lay_under(script, reading, has_concern);
+}
+
 void lay_python_settings_under(const std::string& named, CommandReading& reading) {
   const std::optional<std::string> path = find_named_file(reading, named);
   if (!path) return;
   ScriptText settings;
   settings.path = *path;
   read_globals(text_of(*path), *path, settings);
-  lay_defaults_under(settings, reading);
+  // They overrule what the script has by default.
+  for (const auto& [name, value] : settings.defaults) {
+    if (reading.is_script_default(name)) reading.flags.tree.erase(name);
+  }
+  // Each number in them may be one of the model's, as nanoGPT's n_embd.
+  lay_under(settings, reading, [](const std::string& name, const Node& value) {
+    return value.is_number() || has_concern(name, value);
+  });
 }
 
 void leave_script_open(const ScriptText& script, CommandReading& reading) {

@@ -60,7 +60,7 @@ OPTIONS = {
     "granitemoe": COMMON | BIASED | MULTIPLIED | {"output_router_logits": (True, False), "num_experts_per_tok": (1, 2)},
     "granitemoeshared": COMMON | BIASED | MULTIPLIED | {"output_router_logits": (True, False), "shared_intermediate_size": (0, 128)},
     "helium": COMMON | BIASED | {"mlp_bias": (True, False), "head_dim": (32, 48)},
-    "hubert": {"hidden_dropout": DROPOUT, "attention_dropout": DROPOUT, "activation_dropout": DROPOUT, "do_stable_layer_norm": (True, False), "feat_extract_norm": ("group", "layer"), "conv_bias": (True, False), "use_weighted_layer_sum": (True, False)},
+    "hubert": {"hidden_dropout": DROPOUT, "attention_dropout": DROPOUT, "activation_dropout": DROPOUT, "do_stable_layer_norm": (True, False), "feat_extract_norm": ("group", "layer"), "conv_bias": (True, False)},
     "hunyuan_v1_dense": COMMON | BIASED | {"head_dim": (32, 48)},
     "ijepa": ENCODER | {"qkv_bias": (True, False)},
     "kimi_k2": COMMON | ROUTED | {"q_lora_rank": (None, 48), "n_group": (1, 2, 4)},
@@ -93,8 +93,7 @@ OPTIONS = {
     "starcoder2": COMMON | {"residual_dropout": DROPOUT, "embedding_dropout": DROPOUT, "use_bias": (True, False), "sliding_window": (None, 64)},
     "swin": {"hidden_act": ACTIVATIONS, "drop_path_rate": (0.0, 0.1), "qkv_bias": (True, False), "use_absolute_embeddings": (True, False), "hidden_dropout_prob": DROPOUT, "attention_probs_dropout_prob": DROPOUT, "mlp_ratio": (2.0, 4.0)},
     "vit": ENCODER | {"qkv_bias": (True, False)}, "vit_msn": ENCODER | {"qkv_bias": (True, False)},
-    "wav2vec2": {"hidden_dropout": DROPOUT, "attention_dropout": DROPOUT, "activation_dropout": DROPOUT, "do_stable_layer_norm": (True, False), "feat_extract_norm": ("group", "layer"), "conv_bias": (True, False), "use_weighted_layer_sum": (True, False),
-                 "add_adapter": (True, False)},
+    "wav2vec2": {"hidden_dropout": DROPOUT, "attention_dropout": DROPOUT, "activation_dropout": DROPOUT, "do_stable_layer_norm": (True, False), "feat_extract_norm": ("group", "layer"), "conv_bias": (True, False)},
     "whisper": {key: choices for key, choices in TWO_SIDED.items() if key != "tie_word_embeddings"} | {"num_mel_bins": (80, 128)},
 }
 LLAMA_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")

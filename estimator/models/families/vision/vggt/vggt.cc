@@ -211,8 +211,8 @@ class Vggt final : public Network {
     global_blocks_ = make_blocks(context, "global_blocks", kDepth, cfg);
     camera_token_ = builder.parameter("camera_token", {1, 2, 1, kWidth});
     register_token_ = builder.parameter("register_token", {1, 2, kRegisters, kWidth});
-    mean_ = builder.buffer("_resnet_mean", {1, 1, 3, 1, 1}, DType::kFp32, false);
-    std_ = builder.buffer("_resnet_std", {1, 1, 3, 1, 1}, DType::kFp32, false);
+    mean_ = builder.buffer("_resnet_mean", {1, 1, 3, 1, 1}, builder.options().dtype, false);
+    std_ = builder.buffer("_resnet_std", {1, 1, 3, 1, 1}, builder.options().dtype, false);
   }
 
   void make_camera(const ImageContext& context) {
