@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "core/document_path.h"
-#include "core/gpus.h"
 #include "core/version.h"
 #include "estimator/job/describe.h"
+#include "estimator/job/target_capability.h"
 
 namespace memfathom {
 namespace {
@@ -21,8 +21,7 @@ Patch one(std::string key, Node value) { return {{std::move(key), std::move(valu
 // FlashAttention 2 refuses GPUs before Ampere ("only supports Ampere GPUs or newer"), and bfloat16
 // has no tensor cores there; an unnamed GPU is taken for a recent one.
 bool is_ampere_or_later(const Job& job) {
-  const Gpu* gpu = job.target.gpu.empty() ? nullptr : find_gpu(job.target.gpu);
-  const int capability = gpu != nullptr ? gpu->compute_capability() : job.target.compute_capability;
+  const int capability = named_capability(job.target);
   return capability == 0 || capability >= 80;
 }
 
@@ -147,7 +146,7 @@ Patch fused_optimizer(const Node& document, OptimizerName name) {
     if (now != nullptr && now->is_map() && now->find(key) != nullptr)
       return one("training.optimizer.implementation", Node::string("fused"));
   }
-  return one("training.optimizer", Node::string(fmt::format("{}-fused", enum_name(name))));
+  return {fused_change(name)};
 }
 
 void add_training(const Node& document, const Job& job, bool fourier,
@@ -303,6 +302,10 @@ void add_frozen_modules(const Node& document, const Job& job, std::vector<Single
 }
 
 }  // namespace
+
+KeyChange fused_change(OptimizerName name) {
+  return {"training.optimizer", Node::string(fmt::format("{}-fused", enum_name(name)))};
+}
 
 KeyChange reference_change(const char* reference) {
   Node preference = Node::map();

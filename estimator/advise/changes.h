@@ -94,6 +94,8 @@ std::vector<SingleChange> possible_changes(const Node& document, const Job& job)
 
 // The modules that PEFT would adapt in this model.
 LoraTargets usual_lora_targets(const ModelSpec& model);
+// The optimizer of that name in PyTorch's fused form.
+KeyChange fused_change(OptimizerName name);
 // Preference pairs with that reference.
 KeyChange reference_change(const char* reference);
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/gpus.h"
+#include "estimator/job/target_capability.h"
 
 namespace memfathom {
 namespace {
@@ -91,8 +92,7 @@ const DataSheet* sheet_of(const Job& job) {
 // libraries avoid.
 bool has_tensor_cores(const Job& job) {
   constexpr int kVolta = 70;
-  const Gpu* gpu = job.target.gpu.empty() ? nullptr : find_gpu(job.target.gpu);
-  const int capability = gpu != nullptr ? gpu->compute_capability() : job.target.compute_capability;
+  const int capability = named_capability(job.target);
   return capability == 0 || capability >= kVolta;
 }
 

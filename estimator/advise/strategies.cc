@@ -119,12 +119,6 @@ KeyChange frozen_copy(const Job& job) {
   return {"model", std::move(model)};
 }
 
-// The job's own optimizer in PyTorch's fused form.
-Patch fused_optimizer(const Job& job) {
-  const std::string name(enum_name(job.training.optimizer.name));
-  return {{"training.optimizer", Node::string(name + "-fused")}};
-}
-
 KeyChange setting(std::string_view text) {
   const std::size_t equals = text.find('=');
   std::string_view key = text.substr(0, equals);
@@ -182,7 +176,7 @@ Patch strategy_patch(std::string_view strategy, const Job& job) {
       continue;
     }
     patch = joined(std::move(patch), named_patch(part));
-    if (part == "fused-optimizer") patch = joined(std::move(patch), fused_optimizer(job));
+    if (part == "fused-optimizer") patch.push_back(fused_change(job.training.optimizer.name));
     // An adapter that is there already is kept.
     if ((part == "lora" || part == "qlora") && !job.training.lora) {
       patch = joined(std::move(patch), lora_patch(job));

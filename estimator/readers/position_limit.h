@@ -18,7 +18,7 @@ std::string position_limit_warning(const Node& document, const ModelSpec& model)
 std::int64_t table_of_positions(const ModelSpec& model);
 
 // Files of trainers often leave the length to the data. Where none says it and the model reads
-// text, the document gets the usual one, and the assumption is told. Returns whether it did.
+// text, the document gets the usual one, and the assumption is reported. Returns whether it did.
 bool assume_length(Node& document, std::vector<std::string>& assumptions);
 
 }  // namespace memfathom

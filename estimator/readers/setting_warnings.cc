@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/document_path.h"
-#include "core/gpus.h"
+#include "estimator/job/target_capability.h"
 #include "estimator/models/registry.h"
 
 namespace memfathom {
@@ -83,11 +83,6 @@ void name_impossible_groups(const Node& document, const Job& job,
       parallel.num_gpus, group, group));
 }
 
-int capability_of(const TargetSpec& target) {
-  const Gpu* gpu = target.gpu.empty() ? nullptr : find_gpu(target.gpu);
-  return gpu != nullptr ? gpu->compute_capability() : target.compute_capability;
-}
-
 // FlashAttention 2: "only support fp16 and bf16 data type", "only supports Ampere GPUs or newer".
 void name_refused_attention(const Job& job, std::vector<std::string>& warnings) {
   constexpr int kAmpere = 80;
@@ -100,7 +95,7 @@ void name_refused_attention(const Job& job, std::vector<std::string>& warnings) 
         "refuse {}",
         to_string(type)));
   }
-  const int capability = capability_of(job.target);
+  const int capability = named_capability(job.target);
   if (capability > 0 && capability < kAmpere) {
     warnings.push_back(fmt::format(
         "training.attention is flash, which needs sm_80 or newer: the library would refuse this "
